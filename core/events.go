@@ -1,0 +1,128 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pi-workflows/wfcore/core/safetext"
+	"github.com/pi-workflows/wfcore/core/strictjson"
+	"github.com/pi-workflows/wfcore/db"
+)
+
+// Event is one row of a run's feed.
+type Event struct {
+	Seq          int64           `json:"seq"`
+	RecordedAt   string          `json:"recordedAt"`
+	RunID        string          `json:"runId"`
+	WorkflowName string          `json:"workflowName"`
+	Type         string          `json:"type"`
+	RunnerID     *string         `json:"runnerId"`
+	Payload      json.RawMessage `json:"payload"`
+}
+
+func eventOf(row db.RunEvent) Event {
+	return Event{row.Seq, readTime(row.RecordedAt), row.RunID, row.WorkflowRef, row.Type, row.RunnerID, rawJSON(row.PayloadJSON)}
+}
+
+// ListEventsRequest asks for the feed of a run, or of all.
+type ListEventsRequest struct {
+	RunID string `json:"runId,omitempty" check:"runid"`
+	// AfterSeq continues a list after its last event.
+	AfterSeq int64 `json:"afterSeq,omitempty" check:"seq"`
+	Limit    int64 `json:"limit" check:"limit"`
+}
+
+// ListRunEvents lists events, oldest first. A run without events, or that does not
+// exist, has none. See docs/contract.md#events.
+func (s *Store) ListRunEvents(ctx context.Context, req ListEventsRequest) ([]Event, error) {
+	if err := check(&req); err != nil {
+		return nil, err
+	}
+	events := []Event{}
+	err := s.read(ctx, func(t *tx) error {
+		rows, err := t.feed(req)
+		for _, row := range rows {
+			events = append(events, eventOf(row))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return events, nil
+}
+
+func (t *tx) feed(req ListEventsRequest) ([]db.RunEvent, error) {
+	if req.RunID == "" {
+		return t.RunEventList(t, db.RunEventListParams{AfterSeq: req.AfterSeq, Limit: req.Limit})
+	}
+	return t.RunEventListOfRun(t, db.RunEventListOfRunParams{RunID: req.RunID, AfterSeq: req.AfterSeq, Limit: req.Limit})
+}
+
+// RecordEventRequest is an event that only a host can know of.
+type RecordEventRequest struct {
+	RunID string `json:"runId" check:"runid"`
+	// Type is claim_lost or turn_intent_failed; state events are written by their
+	// transitions alone.
+	Type     EventType `json:"type" check:"event"`
+	RunnerID string    `json:"runnerId,omitempty" check:"key"`
+	// Payload is a flat object of strings, numbers, booleans and null, at most
+	// 8 KiB; strings are stored in their safe form.
+	Payload json.RawMessage `json:"payload,omitempty" check:"payload"`
+}
+
+// RecordRunEvent appends a host's event to the feed of a run. Errors: not_found.
+// See docs/contract.md#events.
+func (s *Store) RecordRunEvent(ctx context.Context, req RecordEventRequest) (Event, error) {
+	if err := check(&req); err != nil {
+		return Event{}, err
+	}
+	safe, err := safePayload(req.Payload)
+	if err != nil {
+		return Event{}, err
+	}
+	var event Event
+	err = s.write(ctx, func(t *tx) error {
+		run, err := t.get(req.RunID)
+		if err != nil {
+			return err
+		}
+		row, err := t.RunEventAppend(t, db.RunEventAppendParams{
+			RecordedAt: t.now, RunID: run.RunID, WorkflowRef: run.WorkflowRef,
+			Type: string(req.Type), RunnerID: column(req.RunnerID), PayloadJSON: string(safe),
+		})
+		event = eventOf(row)
+		return err
+	})
+	if err != nil {
+		return Event{}, err
+	}
+	return event, nil
+}
+
+// safePayload makes a host's payload short, plain and safe.
+func safePayload(raw json.RawMessage) (json.RawMessage, error) {
+	if raw == nil {
+		return json.RawMessage("{}"), nil
+	}
+	members, err := strictjson.Object(raw)
+	if err != nil {
+		return nil, badRequest("payload", "is not a strict JSON object: %s", err)
+	}
+	out := map[string]any{}
+	for _, m := range members {
+		switch strictjson.KindOf(m.Value) {
+		case strictjson.KindObject, strictjson.KindArray:
+			return nil, badRequest("payload", "must be flat: strings, numbers, booleans and null")
+		case strictjson.KindString:
+			var s string
+			if err := json.Unmarshal(m.Value, &s); err != nil {
+				return nil, badRequest("payload", "holds a string that cannot be read")
+			}
+			out[safetext.Line(m.Key)] = safetext.RedactValue(m.Key, s)
+		default:
+			out[safetext.Line(m.Key)] = json.RawMessage(m.Value)
+		}
+	}
+	return json.Marshal(out)
+}

@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"net/url"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+
+	"github.com/pi-workflows/wfcore/core"
+)
+
+type waitTime = time.Duration
+
+const memoryDSN = "file::memory:"
+
+// fileDSN escapes a path as a URI, so that '#', '?' and '%' in it mean nothing.
+func fileDSN(path, mode string) string {
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "vfs=" + vfsName + "&mode=" + mode}
+	return u.String()
+}
+
+// pragma is a setting and how SQLite says it back.
+type pragma struct{ name, set, get string }
+
+var (
+	pragmasFile = []pragma{
+		{"journal_mode", "WAL", "wal"},
+		{"synchronous", "FULL", "2"}, // "queued" promised to a model must survive power loss
+		{"foreign_keys", "ON", "1"},
+		{"secure_delete", "ON", "1"}, // cleared input must not linger in free pages
+	}
+	pragmasReadOnly = []pragma{{"query_only", "ON", "1"}}
+	pragmasMemory   = []pragma{{"foreign_keys", "ON", "1"}}
+)
+
+// connect prepares one connection. SQLite's own busy timeout starves under load,
+// so it is off, and waiter retries instead.
+func connect(dsn string, pragmas []pragma) (*sql.DB, error) {
+	db, err := driver.Open(dsn, func(c *sqlite3.Conn) error {
+		if err := c.BusyTimeout(0); err != nil {
+			return err
+		}
+		for _, p := range pragmas {
+			if err := setPragma(c, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// setPragma sets and reads back: SQLite ignores what it cannot do, and a network
+// file system cannot do WAL.
+func setPragma(c *sqlite3.Conn, p pragma) error {
+	if err := c.Exec("PRAGMA " + p.name + "=" + p.set); err != nil {
+		return err
+	}
+	stmt, _, err := c.Prepare("PRAGMA " + p.name)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	got := ""
+	if stmt.Step() {
+		got = stmt.ColumnText(0)
+	}
+	if err := stmt.Err(); err != nil {
+		return err
+	}
+	if got != p.get {
+		return core.NewError(core.CodeStoreMisconfigured, core.Details{"pragma": p.name, "value": got},
+			"the store needs PRAGMA %s=%s, and this file or file system gives %q", p.name, p.set, got)
+	}
+	return nil
+}
+
+// waiter retries what meets a lock after 0.2 to 1 ms, until the wait is over.
+func waiter(wait waitTime) func(context.Context, func() error) error {
+	return func(ctx context.Context, try func() error) error {
+		var deadline <-chan time.Time
+		for {
+			err := try()
+			if err == nil || resultCode(err)&0xff != int(sqlite3.BUSY) {
+				return err
+			}
+			if deadline == nil {
+				deadline = time.After(wait)
+			}
+			select {
+			case <-deadline:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(200*time.Microsecond + rand.N(800*time.Microsecond)):
+			}
+		}
+	}
+}
+
+// resultCode is SQLite's extended result code of an error, or 0.
+func resultCode(err error) int {
+	var detailed *sqlite3.Error
+	if errors.As(err, &detailed) {
+		return int(detailed.ExtendedCode())
+	}
+	var extended sqlite3.ExtendedErrorCode
+	if errors.As(err, &extended) {
+		return int(extended)
+	}
+	var code sqlite3.ErrorCode
+	if errors.As(err, &code) {
+		return int(code)
+	}
+	return 0
+}
+
+// Version is that of the SQLite library in use.
+func Version(ctx context.Context) (version string, err error) {
+	db, err := connect(memoryDSN, nil)
+	if err != nil {
+		return "", typed(err)
+	}
+	defer db.Close()
+	err = db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version)
+	return version, err
+}

@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/pi-workflows/wfcore/core/layout"
+)
+
+// absent is the state of a path with no file.
+const absent = layout.State(-1)
+
+// look checks an existing file before anything is written to it.
+//
+// Opening a WAL database makes an empty -wal beside it, even for reading. Where
+// there is neither a -wal nor a journal nobody has the file open for writing, so
+// it is read as immutable, which touches nothing; if someone came meanwhile, it
+// is looked at again with locks.
+func look(ctx context.Context, path string, wait waitTime) (layout.State, error) {
+	before, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return absent, nil
+	}
+	if err != nil {
+		return absent, unavailable("the store cannot be looked at", err)
+	}
+	if before.Size() == 0 && quiet(path) {
+		return layout.New, nil
+	}
+	if quiet(path) {
+		state, err := lookAt(ctx, fileDSN(path, "ro&immutable=1"), wait)
+		if after, statErr := os.Stat(path); statErr == nil && quiet(path) && same(before, after) {
+			return state, err
+		}
+	}
+	return lookAt(ctx, fileDSN(path, "ro"), wait)
+}
+
+// quiet says that nobody has the file open for writing.
+func quiet(path string) bool { return missing(path+"-wal") && missing(path+"-journal") }
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func same(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+func lookAt(ctx context.Context, dsn string, wait waitTime) (state layout.State, err error) {
+	db, err := connect(dsn, nil)
+	if err != nil {
+		return absent, typed(err)
+	}
+	defer db.Close()
+	err = waiter(wait)(ctx, func() error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		state, err = checkLayout(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return absent, typed(err)
+	}
+	return state, nil
+}
+
+// checkLayout reads the layout in one read transaction.
+func checkLayout(ctx context.Context, conn *sql.Conn) (layout.State, error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return absent, err
+	}
+	state, err := layout.Check(ctx, conn)
+	_, end := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return state, errors.Join(err, end)
+}

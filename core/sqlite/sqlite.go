@@ -1,0 +1,170 @@
+// Package sqlite opens a store natively: a file, or memory, on
+// ncruces/go-sqlite3. It alone knows files, permissions and the driver.
+//
+// One process must open one path with one SQLite library: two libraries on one
+// file in one process lose commits.
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/layout"
+)
+
+// DefaultWait is how long an operation waits for another process's lock.
+const DefaultWait = 5 * time.Second
+
+// Options say how to open a store. The zero value of each field is its default.
+type Options struct {
+	// ReadOnly opens an existing file for reading; an absent one is not_found.
+	ReadOnly bool
+	// Wait bounds the wait for a lock; 0 is DefaultWait, negative is none.
+	Wait time.Duration
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+	// Random is the source of tokens and run ids; nil is the system's.
+	Random io.Reader
+	// TestClock permits `now` in requests of Call.
+	TestClock bool
+}
+
+// Store is a core.Store on a database of its own.
+type Store struct {
+	*core.Store
+	db   *sql.DB
+	conn *sql.Conn
+}
+
+// Open opens the store of a file, and makes it where the path is absent or empty.
+// An existing file is checked read-only before the first write: one that is not v1
+// keeps its bytes and answers layout_incompatible. Any legal path is taken as it
+// is. A directory that is made gets mode 0700; the file, -wal and -shm get 0600.
+// Errors: bad_request, not_found, store_unavailable, layout_incompatible,
+// store_misconfigured. See docs/operations.md#the-file.
+func Open(ctx context.Context, path string, options Options) (*Store, error) {
+	o := options.withDefaults()
+	path, err := checkPath(path)
+	if err != nil {
+		return nil, err
+	}
+	state, err := look(ctx, path, o.Wait)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !o.ReadOnly:
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, unavailable("the directory of the store cannot be made", err)
+		}
+		return open(ctx, fileDSN(path, "rwc"), pragmasFile, state, o)
+	case state == absent:
+		return nil, core.NewError(core.CodeNotFound, core.Details{"path": path}, "there is no store at %s", path)
+	case state == layout.New:
+		// A store that holds nothing yet reads as an empty one, and is not touched.
+		return open(ctx, memoryDSN, pragmasMemory, layout.New, o)
+	}
+	return open(ctx, fileDSN(path, "ro"), pragmasReadOnly, layout.Current, o)
+}
+
+// OpenMemory opens a new store in memory, for tests and examples.
+func OpenMemory(ctx context.Context, options Options) (*Store, error) {
+	return open(ctx, memoryDSN, pragmasMemory, layout.New, options.withDefaults())
+}
+
+// Close gives the connection and the file back.
+func (s *Store) Close() error {
+	s.Store.Close()
+	return errors.Join(s.conn.Close(), s.db.Close())
+}
+
+func (o Options) withDefaults() Options {
+	if o.Wait == 0 {
+		o.Wait = DefaultWait
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return o
+}
+
+func checkPath(path string) (string, error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return "", core.NewError(core.CodeBadRequest, core.Details{"field": "path"}, "the path of the store must be a non-empty file name")
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "", core.NewError(core.CodeBadRequest, core.Details{"field": "path"}, "the path of the store is a directory: %s", path)
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", unavailable("the working directory cannot be read", err)
+	}
+	return full, nil
+}
+
+func unavailable(what string, cause error) error {
+	return core.NewError(core.CodeStoreUnavailable, nil, "%s", what).WithCause(cause)
+}
+
+// open connects, applies the schema where it is missing, and checks that what
+// stands is v1.
+func open(ctx context.Context, dsn string, pragmas []pragma, state layout.State, o Options) (*Store, error) {
+	db, err := connect(dsn, pragmas)
+	if err != nil {
+		return nil, typed(err)
+	}
+	store, err := build(ctx, db, state, o)
+	if err != nil {
+		return nil, errors.Join(typed(err), db.Close())
+	}
+	return store, nil
+}
+
+func build(ctx context.Context, db *sql.DB, state layout.State, o Options) (*Store, error) {
+	wait := waiter(o.Wait)
+	if state != layout.Current {
+		if err := wait(ctx, func() error { return applySchema(ctx, db) }); err != nil {
+			return nil, err
+		}
+	}
+	var conn *sql.Conn
+	err := wait(ctx, func() (err error) {
+		conn, err = db.Conn(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := wait(ctx, func() error { _, err := checkLayout(ctx, conn); return err }); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &Store{core.New(core.Config{
+		Conn: conn, Wait: wait, ResultCode: resultCode,
+		Now: o.Now, Random: o.Random, ReadOnly: o.ReadOnly, TestClock: o.TestClock,
+	}), db, conn}, nil
+}
+
+// typed makes every error of an opening a *core.Error.
+func typed(err error) error {
+	var own *core.Error
+	var incompatible *layout.Incompatible
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &incompatible):
+		return core.NewError(core.CodeLayoutIncompatible,
+			core.Details{"differences": incompatible.Differences}, "%s", incompatible.Error())
+	}
+	return core.StorageError(resultCode(err), err)
+}

@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+const vfsName = "wfcore"
+
+func init() {
+	vfs.Register(vfsName, privateVFS{vfs.Find("os").(vfs.VFSFilename)})
+}
+
+// privateVFS is the system's VFS, with every file that it makes readable by its
+// owner alone. A chmod after the fact would leave a window in which others can
+// open the file, so each is made with its mode before SQLite opens it.
+type privateVFS struct{ vfs.VFSFilename }
+
+func (v privateVFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	path := name.String()
+	if path != "" && flags&vfs.OPEN_CREATE != 0 {
+		if err := makePrivate(path); err != nil {
+			return nil, flags, err
+		}
+		if database, isWAL := strings.CutSuffix(path, "-wal"); isWAL || flags&vfs.OPEN_MAIN_DB != 0 {
+			if err := makePrivate(database + "-shm"); err != nil {
+				return nil, flags, err
+			}
+		}
+	}
+	return v.VFSFilename.OpenFilename(name, flags)
+}
+
+// makePrivate makes a file of mode 0600 where there is none, under any umask.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return vfs.SystemError(err, sqlite3.CANTOPEN)
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
+}

@@ -1,0 +1,32 @@
+package core
+
+import "time"
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// formatTime is the one writer of times: UTC, ISO 8601, milliseconds.
+func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
+
+// parseTime reads a time as this or another host wrote it: any RFC 3339 text,
+// with or without fractions, with any offset.
+func parseTime(text string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	return t, err == nil
+}
+
+// readTime gives a stored time in our one format. A text that is no instant
+// stays as it is, for a person to read; it is never compared.
+func readTime(text string) string {
+	if t, ok := parseTime(text); ok {
+		return formatTime(t)
+	}
+	return text
+}
+
+func readTimePtr(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	t := readTime(*text)
+	return &t
+}
