@@ -47,9 +47,9 @@ type RecoverableRequest struct {
 	Limit     int64  `json:"limit" check:"limit"`
 }
 
-// ListRecoverableRuns lists what the owner has to activate or recover, oldest
-// first: queued runs, and starting and running ones whose lease is over. A
-// starting one comes with its dead token, for expectedClaimToken.
+// ListRecoverableRuns lists what the owner has to activate or recover: first the
+// starting and running runs whose lease is over, then the queued ones, each oldest
+// first. A starting one comes with its dead token, for expectedClaimToken.
 // See docs/contract.md#recovery.
 func (s *Store) ListRecoverableRuns(ctx context.Context, req RecoverableRequest) ([]Run, error) {
 	if err := check(&req); err != nil {

@@ -62,9 +62,10 @@ type Querier interface {
 	// Read: runs, newest first, optionally of one session, in one state, and older
 	// than a given run (an empty text stands for any). No index of v1 serves the filters.
 	RunList(ctx context.Context, arg RunListParams) ([]Run, error)
-	// Read: what a session's host has to activate or recover.
+	// Read: what a session's host has to activate or recover: first the runs whose
+	// claim expired, then the queued ones, each in order of insertion.
 	RunListRecoverableOfSession(ctx context.Context, arg RunListRecoverableOfSessionParams) ([]Run, error)
-	// Read: what a detached host has to activate or recover.
+	// Read: what a detached host has to activate or recover, in the same order.
 	RunListRecoverableOwnerless(ctx context.Context, arg RunListRecoverableOwnerlessParams) ([]Run, error)
 	// starting -> running. The holder of the live claim: the final fence. Private
 	// input is cleared here; the run bundle has it now.

@@ -767,7 +767,7 @@ SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_dig
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
   AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(?2 AS INTEGER))
-ORDER BY workflow_run_queue.rowid
+ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(?3 AS INTEGER)
 `
 
@@ -777,7 +777,8 @@ type RunListRecoverableOfSessionParams struct {
 	Limit     int64
 }
 
-// Read: what a session's host has to activate or recover.
+// Read: what a session's host has to activate or recover: first the runs whose
+// claim expired, then the queued ones, each in order of insertion.
 func (q *Queries) RunListRecoverableOfSession(ctx context.Context, arg RunListRecoverableOfSessionParams) ([]Run, error) {
 	rows, err := q.db.QueryContext(ctx, runListRecoverableOfSession, arg.SessionID, arg.NowMS, arg.Limit)
 	if err != nil {
@@ -827,7 +828,7 @@ SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_dig
 WHERE origin_session_id IS NULL
   AND status IN ('queued', 'starting', 'running')
   AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(?1 AS INTEGER))
-ORDER BY workflow_run_queue.rowid
+ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(?2 AS INTEGER)
 `
 
@@ -836,7 +837,7 @@ type RunListRecoverableOwnerlessParams struct {
 	Limit int64
 }
 
-// Read: what a detached host has to activate or recover.
+// Read: what a detached host has to activate or recover, in the same order.
 func (q *Queries) RunListRecoverableOwnerless(ctx context.Context, arg RunListRecoverableOwnerlessParams) ([]Run, error) {
 	rows, err := q.db.QueryContext(ctx, runListRecoverableOwnerless, arg.NowMS, arg.Limit)
 	if err != nil {

@@ -142,7 +142,7 @@ func TestCheckRefuses(t *testing.T) {
 			"table schema_info: CHECK (singleton = 1) is missing"},
 		"empty schema_info with a trigger": {
 			emptySchemaInfo + "CREATE TRIGGER x AFTER INSERT ON schema_info BEGIN SELECT 1; END",
-			"table schema_info: trigger x is not part of it"},
+			"table schema_info: trigger x is not part of v1"},
 		"v1 without its row": {schema.Schema + "DELETE FROM schema_info", "schema_info holds no row"},
 		"two rows": {
 			schema.Schema + "PRAGMA ignore_check_constraints = ON; INSERT INTO schema_info VALUES (2, 'x')",

@@ -48,7 +48,7 @@ func (s store) tableDifferences(name string) []string {
 	c.compareConstraints()
 	c.compareIndexes()
 	for _, trigger := range c.have.Triggers {
-		c.add("trigger %s is not part of it", printable(trigger))
+		c.add("trigger %s is not part of v1", printable(trigger))
 	}
 	return c.differences
 }
@@ -100,7 +100,7 @@ func (c *comparison) compareColumns() {
 	}
 	for _, have := range c.have.Columns {
 		if find(c.want.Columns, have.Name) == nil {
-			c.add("column %s is not part of it", printable(have.Name))
+			c.add("column %s is not part of v1", printable(have.Name))
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (c *comparison) compareColumn(want, have Column) {
 	if !have.NotNull && want.NotNull {
 		c.add("column %s is not NOT NULL", want.Name)
 	}
-	if !equal(have.Default, want.Default, strings.Clone) {
+	if !equal(have.Default, want.Default, verbatim) {
 		c.add("column %s has default %s, not %s", want.Name, printable(orNone(have.Default)), orNone(want.Default))
 	}
 	if have.PrimaryKey != want.PrimaryKey {
@@ -132,12 +132,8 @@ func (c *comparison) compareOptions() {
 	c.compareOption("AUTOINCREMENT", c.want.Autoincrement, c.have.Autoincrement)
 	c.compareOption("STRICT", c.want.Strict, c.have.Strict)
 	c.compareOption("WITHOUT ROWID", c.want.WithoutRowID, c.have.WithoutRowID)
-	missing, extra := unmatched(c.want.Clauses, c.have.Clauses, lower)
-	for _, clause := range missing {
-		c.add("%s is missing", clause)
-	}
-	for _, clause := range extra {
-		c.add("%s is not part of it", printable(clause))
+	for _, clause := range c.have.Clauses { // v1 has none
+		c.add("%s is not part of v1", printable(clause))
 	}
 }
 
@@ -146,7 +142,7 @@ func (c *comparison) compareOption(name string, want, have bool) {
 		c.add("%s is missing", name)
 	}
 	if have && !want {
-		c.add("%s is not part of it", name)
+		c.add("%s is not part of v1", name)
 	}
 }
 
@@ -163,7 +159,7 @@ func (c *comparison) compareChecks() {
 		c.add("CHECK (%s) is missing", check)
 	}
 	for _, check := range extra {
-		c.add("%shas CHECK (%s), which is not part of it", c.subject(check), printable(check))
+		c.add("%shas CHECK (%s), which is not part of v1", c.subject(check), printable(check))
 	}
 }
 
@@ -190,7 +186,7 @@ func (c *comparison) compareForeignKeys() {
 		c.add("foreign key %s is missing", key)
 	}
 	for _, key := range extra {
-		c.add("foreign key %s is not part of it", printable(key))
+		c.add("foreign key %s is not part of v1", printable(key))
 	}
 }
 
@@ -247,6 +243,8 @@ func equal(a, b *string, key func(string) string) bool {
 	}
 	return key(*a) == key(*b)
 }
+
+func verbatim(s string) string { return s }
 
 func orNone(s *string) string {
 	if s == nil {

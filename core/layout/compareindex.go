@@ -9,12 +9,12 @@ import (
 // compareConstraints compares the indexes that SQLite made for PRIMARY KEY and
 // UNIQUE. Their names only number them, so they are not looked at.
 func (c *comparison) compareConstraints() {
-	missing, extra := unmatched(describeConstraints(c.want), describeConstraints(c.have), strings.Clone)
+	missing, extra := unmatched(describeConstraints(c.want), describeConstraints(c.have), verbatim)
 	for _, constraint := range missing {
 		c.add("%s is missing", constraint)
 	}
 	for _, constraint := range extra {
-		c.add("%s is not part of it", printable(constraint))
+		c.add("%s is not part of v1", printable(constraint))
 	}
 }
 
@@ -42,7 +42,7 @@ func (c *comparison) compareIndexes() {
 	for _, h := range have {
 		known := slices.ContainsFunc(want, func(w Index) bool { return h.Name == w.Name })
 		if h.Unique && !known {
-			c.add("unique index %s is not part of it", printable(h.Name))
+			c.add("unique index %s is not part of v1", printable(h.Name))
 		}
 	}
 }

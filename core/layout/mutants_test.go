@@ -42,7 +42,7 @@ func TestMutants(t *testing.T) {
 		}
 	})
 
-	const wantTried, wantSkipped = 0, 0
+	const wantTried, wantSkipped = 1742, 30
 	if tried.Load() != wantTried || skipped.Load() != wantSkipped {
 		t.Errorf("%d mutants tried and %d not built, want %d and %d", tried.Load(), skipped.Load(), wantTried, wantSkipped)
 	}
@@ -170,7 +170,7 @@ func constraintMutants(d ddl, table, part int) []mutant {
 	change("has PRIMARY KEY DESC", primaryKey, " PRIMARY KEY DESC", "")
 	change("has PRIMARY KEY ON CONFLICT", primaryKey, " PRIMARY KEY ON CONFLICT REPLACE", "ON CONFLICT REPLACE")
 	change("loses AUTOINCREMENT", autoincrement, "", "AUTOINCREMENT is missing")
-	change("gains AUTOINCREMENT", regexp.MustCompile(`INTEGER PRIMARY KEY`), "$0 AUTOINCREMENT", "AUTOINCREMENT is not part of it")
+	change("gains AUTOINCREMENT", regexp.MustCompile(`INTEGER PRIMARY KEY`), "$0 AUTOINCREMENT", "AUTOINCREMENT is not part of v1")
 	change("loses UNIQUE", unique, "", "UNIQUE (")
 	change("loses ON DELETE", cascade, "", "foreign key")
 	change("has another ON DELETE", cascade, " ON DELETE SET NULL", "foreign key")

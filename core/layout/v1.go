@@ -9,7 +9,7 @@ import (
 // v1.json is read off a database that sql/schema.sql made, so that the DDL
 // stays the only truth.
 //
-//go:generate go run ./internal/genlayout -o v1.json
+//go:generate go run ../sqlite/genlayout -o v1.json
 //go:embed v1.json
 var v1JSON []byte
 

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/pi-workflows/wfcore/core"
 	"github.com/pi-workflows/wfcore/core/layout"
 )
@@ -166,5 +168,9 @@ func typed(err error) error {
 		return core.NewError(core.CodeLayoutIncompatible,
 			core.Details{"differences": incompatible.Differences}, "%s", incompatible.Error())
 	}
-	return core.StorageError(resultCode(err), err)
+	code := resultCode(err)
+	if code&0xff == int(sqlite3.NOTADB) || code&0xff == int(sqlite3.CORRUPT) {
+		return typed(&layout.Incompatible{Differences: []string{"the file is not a sound SQLite database"}})
+	}
+	return core.StorageError(code, err)
 }

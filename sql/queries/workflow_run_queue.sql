@@ -390,22 +390,23 @@ SELECT oldest.run_id FROM (
 ORDER BY COALESCE(oldest.is_own, 0) DESC, oldest.position
 LIMIT 1;
 
--- Read: what a session's host has to activate or recover.
+-- Read: what a session's host has to activate or recover: first the runs whose
+-- claim expired, then the queued ones, each in order of insertion.
 -- name: RunListRecoverableOfSession :many
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
   AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
-ORDER BY workflow_run_queue.rowid
+ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(@limit AS INTEGER);
 
--- Read: what a detached host has to activate or recover.
+-- Read: what a detached host has to activate or recover, in the same order.
 -- name: RunListRecoverableOwnerless :many
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id IS NULL
   AND status IN ('queued', 'starting', 'running')
   AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
-ORDER BY workflow_run_queue.rowid
+ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(@limit AS INTEGER);
 
 -- Read: a session's newest parked run. No index of v1 serves it.

@@ -12,7 +12,7 @@ func TestV1JSONIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := os.ReadFile("../../v1.json")
+	have, err := os.ReadFile("../../layout/v1.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,54 @@
+# A fresh machine with Go needs nothing else for `make demo` and `make test`.
+
+SQLC := CGO_ENABLED=0 go tool -modfile=tools/go.mod sqlc
+STATICCHECK := go tool -modfile=tools/go.mod staticcheck
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Show a launch that fails, frees its session, and is started again
+	@bin/wfcore demo 2>/dev/null
+
+.PHONY: build
+build: ## Build bin/wfcore
+	@go build -o bin/wfcore ./cmd/wfcore
+
+.PHONY: test
+test: ## Run all tests
+	go test ./...
+
+.PHONY: race
+race: ## Run all tests under the race detector
+	go test -race ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz what parses, 30 s each
+	go test ./core -run '^$$' -fuzz '^FuzzCall$$' -fuzztime 30s
+	go test ./core/safetext -run '^$$' -fuzz '^FuzzLine$$' -fuzztime 30s
+	go test ./core/strictjson -run '^$$' -fuzz '^FuzzCanonical$$' -fuzztime 30s -fuzzminimizetime 20x
+
+.PHONY: generate
+generate: ## Regenerate db/ and core/layout/v1.json from sql/
+	$(SQLC) generate
+	go generate ./core/layout
+
+.PHONY: verify
+verify: ## Check that generated files match, and that every query prepares
+	$(SQLC) diff
+	$(SQLC) vet
+	go test ./sql ./core/sqlite/genlayout
+	go mod tidy -diff
+	go mod verify
+
+.PHONY: lint
+lint: ## Check format, vet and staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "run gofmt -w"; exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+
+.PHONY: check
+check: lint verify test race ## All that CI runs

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/sqlite"
+)
+
+// activation is one run on its way through one engine.
+type activation struct {
+	app    *app
+	store  *sqlite.Store
+	run    core.Run
+	lease  time.Duration
+	poll   time.Duration
+	engine *engine
+}
+
+func (a *app) activateCommand() *cobra.Command {
+	act := &activation{app: a}
+	var session, runner, command string
+	cmd := &cobra.Command{
+		Use:   "activate [RUN] --exec CMD",
+		Short: "Claim a queued run and run its engine",
+		Long: `Claim a queued run, RUN or the next one of the session (without --session: of the
+ownerless ones), and run CMD in a shell as its engine. Runs whose runner is gone are
+recovered first.
+
+The engine gets the run's input as one line of JSON on stdin, builds, and prints
+"ready" on a line of its own. Then the run is marked running, and the engine reads
+"go"; only now may it act. Exit 0 is done; anything else is failed, with its last
+line on stderr as the reason. An engine that ends before "ready" is a failed launch.
+The claim is renewed while the engine works; it is killed when the run is cancelled
+or its claim is lost. A signal ends the engine and lets the claim expire at once.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if command == "" {
+				return usage("--exec CMD is missing: the engine that runs the workflow")
+			}
+			if act.lease < time.Millisecond || act.lease > core.MaxLease || act.poll <= 0 {
+				return usage("--lease must be from 1ms to 1h, and --poll more than 0")
+			}
+			runID := ""
+			if len(args) == 1 {
+				runID = args[0]
+			}
+			return a.with(cmd.Context(), sqlite.Options{}, func(s *sqlite.Store) error {
+				act.store = s
+				return act.activate(cmd.Context(), runID, session, runner, command)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&command, "exec", "", "shell command that is the engine (required)")
+	flags.StringVar(&session, "session", "", "session whose run it is (default: ownerless)")
+	flags.StringVar(&runner, "runner", runnerID(), "name of this runner")
+	flags.DurationVar(&act.lease, "lease", core.DefaultLease, "how long a claim lives unless it is renewed")
+	flags.DurationVar(&act.poll, "poll", 3*time.Second, "how often to look for a cancellation")
+	return cmd
+}
+
+func runnerID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+func (act *activation) activate(ctx context.Context, runID, session, runner, command string) error {
+	if _, err := recoverRuns(ctx, act.store, session, runID, "none"); err != nil {
+		return err
+	}
+	claimed, err := act.claim(ctx, runID, session, runner)
+	if err != nil {
+		return err
+	}
+	if claimed == nil {
+		act.app.say("nothing is queued")
+		return act.app.out.show(nil, "Nothing is queued.")
+	}
+	act.run = *claimed
+	ended, err := act.work(ctx, command)
+	if err != nil {
+		return act.givenUp(ctx, err)
+	}
+	return act.report(ctx, ended)
+}
+
+func (act *activation) claim(ctx context.Context, runID, session, runner string) (*core.Run, error) {
+	leaseMS := act.lease.Milliseconds()
+	if runID == "" {
+		return act.store.ClaimNextRun(ctx, core.ClaimNextRequest{SessionID: session, RunnerID: runner, LeaseMS: leaseMS})
+	}
+	run, err := act.store.ClaimPreparedRun(ctx, core.ClaimRequest{RunID: runID, SessionID: session, RunnerID: runner, LeaseMS: leaseMS})
+	return &run, err
+}
+
+// work builds, takes the final fence, releases the engine and waits for its end.
+func (act *activation) work(ctx context.Context, command string) (core.Run, error) {
+	digest, code, err := act.currentDigest()
+	if err != nil {
+		return act.failLaunch(ctx, code, err.Error())
+	}
+	act.engine, err = startEngine(command, act.run.Input, act.app.say)
+	if err != nil {
+		return act.failLaunch(ctx, core.FailureActivationFailed, err.Error())
+	}
+	defer act.engine.kill()
+	ready, err := act.wait(ctx, act.engine.ready)
+	if err != nil {
+		return act.run, err
+	}
+	if !ready {
+		return act.failLaunch(ctx, core.FailureActivationFailed, act.engine.reason())
+	}
+	// The source may have changed while the engine built.
+	if digest, code, err = act.currentDigest(); err != nil {
+		return act.failLaunch(ctx, code, err.Error())
+	}
+	_, err = again(func() (core.Run, error) {
+		return act.store.MarkPreparedRunRunning(ctx, core.MarkRunningRequest{
+			RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, DefinitionDigest: digest,
+		})
+	})
+	if core.CodeOf(err) == core.CodeSourceChanged {
+		return act.failLaunch(ctx, core.FailureSourceChanged, "")
+	}
+	if err != nil {
+		return act.run, err
+	}
+	act.app.say("run %s is running", act.run.RunID)
+	act.engine.release()
+	if _, err := act.wait(ctx, nil); err != nil {
+		return act.run, err
+	}
+	return act.finish(ctx)
+}
+
+// currentDigest hashes a source that is a file. Of any other nothing is known, and
+// what was stored stands.
+func (act *activation) currentDigest() (string, core.FailureCode, error) {
+	var source fileSource
+	if json.Unmarshal(act.run.WorkflowSource, &source) != nil || source.Kind != "file" {
+		return "", "", nil
+	}
+	digest, err := fileDigest(source.Path)
+	if err != nil {
+		return "", core.FailureWorkflowNotFound, err
+	}
+	if digest != act.run.DefinitionDigest {
+		return "", core.FailureSourceChanged, fmt.Errorf("%s is not what it was", filepath.Base(source.Path))
+	}
+	return digest, "", nil
+}
+
+// wait keeps the claim until the engine is ready, which it returns, or ended, and
+// looks for a cancellation at each poll.
+func (act *activation) wait(ctx context.Context, ready <-chan struct{}) (bool, error) {
+	renew, poll := time.NewTicker(max(act.lease/3, time.Millisecond)), time.NewTicker(act.poll)
+	defer renew.Stop()
+	defer poll.Stop()
+	for {
+		var err error
+		select {
+		case <-ready:
+			return true, nil
+		case <-act.engine.done:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-renew.C:
+			_, err = act.store.RenewRunClaim(ctx, core.RenewRequest{
+				RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, LeaseMS: act.lease.Milliseconds(),
+			})
+		case <-poll.C:
+			_, err = act.store.VerifyRunClaim(ctx, core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken})
+		}
+		if err != nil && core.CodeOf(err) != core.CodeStoreUnavailable {
+			return false, err
+		}
+	}
+}
+
+// failLaunch records why the launch failed; also where the lease lapsed meanwhile
+// and nobody took over.
+func (act *activation) failLaunch(ctx context.Context, code core.FailureCode, detail string) (core.Run, error) {
+	failed, err := again(func() (core.Run, error) {
+		return act.store.FailPreparedRun(ctx, core.FailRequest{
+			RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, ErrorCode: code, ErrorMessage: detail,
+		})
+	})
+	if core.CodeOf(err) != core.CodeClaimLost {
+		return failed, err
+	}
+	req := core.RecoverRequest{
+		RunID: act.run.RunID, ExpectedClaimToken: act.run.ClaimToken,
+		Finding: &core.Finding{Kind: core.FindingStartFailed, Code: code, Message: detail},
+	}
+	if act.run.OriginSessionID != nil {
+		req.SessionID = *act.run.OriginSessionID
+	}
+	return act.store.RecoverExpiredStartingRun(ctx, req)
+}
+
+func (act *activation) finish(ctx context.Context) (core.Run, error) {
+	req := core.FinishRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, Status: core.Done}
+	if act.engine.err != nil {
+		req.Status, req.ErrorCode, req.ErrorMessage = core.Failed, core.FailureRunFailed, act.engine.reason()
+	}
+	return again(func() (core.Run, error) { return act.store.FinishRunningRun(ctx, req) })
+}
+
+// again repeats an op whose outcome a storage error left open; the repeat says
+// which it was. Each try waits for the lock itself.
+func again(op func() (core.Run, error)) (run core.Run, err error) {
+	for range 3 {
+		if run, err = op(); core.CodeOf(err) != core.CodeStoreUnavailable {
+			break
+		}
+	}
+	return run, err
+}
+
+// givenUp ends an activation that is no longer ours: cancelled, taken over, or
+// stopped by a signal.
+func (act *activation) givenUp(ctx context.Context, cause error) error {
+	rest := context.WithoutCancel(ctx)
+	if ctx.Err() != nil {
+		hold := core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken}
+		if _, err := act.store.ReleaseRunClaim(rest, hold); err != nil {
+			act.app.say("the claim could not be released: %v", err)
+		}
+		return exitError{130, fmt.Sprintf("stopped; run %s can be recovered at once", act.run.RunID)}
+	}
+	now, err := act.store.GetRun(rest, core.GetRunRequest{RunID: act.run.RunID})
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	if now.Status == core.Cancelled {
+		return act.report(rest, now.Run)
+	}
+	if core.CodeOf(cause) == core.CodeClaimLost {
+		_, err = act.store.RecordRunEvent(rest, core.RecordEventRequest{
+			RunID: act.run.RunID, Type: core.EventClaimLost, RunnerID: *act.run.RunnerID,
+		})
+		if err != nil {
+			act.app.say("the lost claim could not be recorded: %v", err)
+		}
+	}
+	return cause
+}
+
+// report shows how the run ended; one that is not done exits with 1.
+func (act *activation) report(ctx context.Context, run core.Run) error {
+	status, err := act.store.GetRun(context.WithoutCancel(ctx), core.GetRunRequest{RunID: run.RunID})
+	if err != nil {
+		return err
+	}
+	if err := act.app.out.show(status, status.Line); err != nil {
+		return err
+	}
+	if run.Status != core.Done {
+		return exitError{1, fmt.Sprintf("the run ended as %s", run.Status)}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pi-workflows/wfcore/core/safetext"
+)
+
+// maxEngineLine bounds what is kept of a line that an engine writes.
+const maxEngineLine = 64 << 10
+
+// engine is a child that runs a workflow: it gets the input, says "ready", is told
+// "go", and ends.
+type engine struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	ready chan struct{} // closed when it said ready
+	done  chan struct{} // closed when it ended
+	err   error         // how it ended; set before done is closed
+	last  string        // its last line on stderr; set before done is closed
+}
+
+// startEngine starts the child in a process group of its own, so that kill reaches
+// what it started. Input goes by stdin only: arguments and environment can be seen
+// by others.
+func startEngine(command string, input []byte, say func(string, ...any)) (*engine, error) {
+	e := &engine{cmd: exec.Command("sh", "-c", command), ready: make(chan struct{}), done: make(chan struct{})}
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	e.cmd.WaitDelay = time.Second // for what it started and left with its stdout open
+	stdin, err := e.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	e.stdin = stdin
+	out, errs := &lineWriter{do: e.heard(say)}, &lineWriter{do: e.complained(say)}
+	e.cmd.Stdout, e.cmd.Stderr = out, errs
+	if err := e.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		// A child that does not read its input must not hold us up, and one that
+		// ended says so by its exit.
+		_, _ = e.stdin.Write(append(append([]byte{}, input...), '\n'))
+	}()
+	go func() {
+		e.err = e.cmd.Wait()
+		if errors.Is(e.err, exec.ErrWaitDelay) {
+			e.err = nil
+		}
+		out.flush()
+		errs.flush()
+		close(e.done)
+	}()
+	return e, nil
+}
+
+// heard takes a line of stdout: the first "ready" counts, the rest is talk.
+func (e *engine) heard(say func(string, ...any)) func(string) {
+	ready := false
+	return func(line string) {
+		if !ready && strings.TrimSpace(line) == "ready" {
+			ready = true
+			close(e.ready)
+			return
+		}
+		say("engine: %s", safetext.Line(line))
+	}
+}
+
+// complained takes a line of stderr; the last one is the reason of a failure.
+func (e *engine) complained(say func(string, ...any)) func(string) {
+	return func(line string) {
+		if strings.TrimSpace(line) != "" {
+			e.last = line
+		}
+		say("engine: %s", safetext.Line(line))
+	}
+}
+
+// release tells the child to act. One that is gone says so by its exit.
+func (e *engine) release() { _, _ = io.WriteString(e.stdin, "go\n") }
+
+// ended says whether the child is gone.
+func (e *engine) ended() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// reason is why a child that ended failed: its last line on stderr, else its exit.
+func (e *engine) reason() string {
+	if e.last != "" {
+		return e.last
+	}
+	if e.err != nil {
+		return "the engine ended with " + e.err.Error()
+	}
+	return "the engine ended before it was ready"
+}
+
+// kill ends the child and all that it started, and waits for it.
+func (e *engine) kill() {
+	if !e.ended() {
+		_ = syscall.Kill(-e.cmd.Process.Pid, syscall.SIGKILL)
+	}
+	<-e.done
+}
+
+// lineWriter calls do for each line; what a line has beyond the bound is dropped.
+type lineWriter struct {
+	do   func(string)
+	line []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		part, after, whole := bytes.Cut(rest, []byte("\n"))
+		w.line = append(w.line, part[:min(len(part), maxEngineLine-len(w.line))]...)
+		if whole {
+			w.emit()
+		}
+		rest = after
+	}
+	return len(p), nil
+}
+
+// flush emits a last line that has no newline.
+func (w *lineWriter) flush() {
+	if len(w.line) > 0 {
+		w.emit()
+	}
+}
+
+func (w *lineWriter) emit() {
+	w.do(strings.TrimSuffix(string(w.line), "\r"))
+	w.line = w.line[:0]
+}

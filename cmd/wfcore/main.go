@@ -1,0 +1,31 @@
+// Command wfcore is the native face of the store: it starts, activates, cancels,
+// shows and recovers workflow runs, and serves every operation as JSON.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// system is all that the command touches of the world.
+type system struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	colour         bool // stdout is a terminal
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.Getenv, isTerminal(os.Stdout)})
+	stop()
+	os.Exit(code)
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

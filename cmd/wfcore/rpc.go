@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/sqlite"
+	"github.com/pi-workflows/wfcore/core/strictjson"
+)
+
+func (a *app) rpcCommand() *cobra.Command {
+	var testClock bool
+	cmd := &cobra.Command{
+		Use:   "rpc",
+		Short: "Serve all operations as JSON-RPC 2.0 on stdin and stdout",
+		Long: `Serve all operations as JSON-RPC 2.0, one message a line of at most 2 MiB. The
+method is the operation's name, params its request object. An error's data is
+{code, message, retryable, details}. Malformed lines are answered, and the next
+line is read. A request without an id gets no answer. There are no batches.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), sqlite.Options{TestClock: testClock}, func(s *sqlite.Store) error {
+				return serve(cmd.Context(), s, a.stdin, a.stdout)
+			})
+		},
+	}
+	testClockFlag(cmd, &testClock)
+	return cmd
+}
+
+// JSON-RPC's own codes.
+const (
+	rpcParse          = -32700
+	rpcInvalidRequest = -32600
+	rpcNoMethod       = -32601
+	rpcInvalidParams  = -32602
+	rpcFailed         = -32000
+)
+
+type rpcError struct {
+	Code    int         `json:"code"`
+	Message string      `json:"message"`
+	Data    *core.Error `json:"data"`
+}
+
+type rpcAnswer struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+}
+
+// serve answers line after line until the input ends or the context does.
+func serve(ctx context.Context, s *sqlite.Store, in io.Reader, out io.Writer) error {
+	lines := bufio.NewReaderSize(in, 64<<10)
+	for ctx.Err() == nil {
+		line, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return err
+		}
+		answer := rpcAnswerTo(ctx, s, line, err)
+		if answer == nil {
+			continue
+		}
+		encoded, err := core.Encode(answer)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", encoded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errLongLine = errors.New("the line is longer than 2 MiB")
+
+// readLine reads a line of at most maxMessage bytes; of a longer one it reads all
+// and keeps nothing. A last line may lack its newline.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(bytes.TrimRight(part, "\r\n")) > maxMessage; !long {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && (len(line) > 0 || long):
+			err = nil
+		}
+		if err == nil && long {
+			return nil, errLongLine
+		}
+		return line, err
+	}
+}
+
+// rpcAnswerTo answers one line; nil is a line that asks for no answer.
+func rpcAnswerTo(ctx context.Context, s *sqlite.Store, line []byte, readErr error) *rpcAnswer {
+	if readErr != nil {
+		return rpcRefuse(nil, rpcInvalidRequest, readErr.Error())
+	}
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	if err := strictjson.Check(line); err != nil {
+		return rpcRefuse(nil, rpcParse, "the line is not strict JSON: "+err.Error())
+	}
+	req, err := parseRPC(line)
+	if err != nil {
+		return rpcRefuse(req.id, rpcInvalidRequest, err.Error())
+	}
+	answer := rpcCall(ctx, s, req)
+	if req.id == nil {
+		return nil // a notification
+	}
+	return answer
+}
+
+type rpcRequest struct {
+	id     json.RawMessage // nil for a notification
+	method string
+	params json.RawMessage
+}
+
+func parseRPC(line []byte) (rpcRequest, error) {
+	req := rpcRequest{params: json.RawMessage("{}")}
+	members, err := strictjson.Object(line)
+	if err != nil {
+		return req, errors.New("a message is one object; batches are not served")
+	}
+	version := ""
+	var wrong error
+	for _, m := range members {
+		kind := strictjson.KindOf(m.Value)
+		switch {
+		case m.Key == "id" && (kind == strictjson.KindString || kind == strictjson.KindNumber || kind == strictjson.KindNull):
+			req.id = m.Value
+		case m.Key == "jsonrpc" && kind == strictjson.KindString:
+			wrong = errors.Join(wrong, json.Unmarshal(m.Value, &version))
+		case m.Key == "method" && kind == strictjson.KindString:
+			wrong = errors.Join(wrong, json.Unmarshal(m.Value, &req.method))
+		case m.Key == "params":
+			req.params = m.Value
+		default:
+			wrong = errors.Join(wrong, errors.New("a message has jsonrpc, id, method and params, each of its type, and nothing else"))
+		}
+	}
+	if wrong == nil && (version != "2.0" || req.method == "") {
+		wrong = errors.New(`a message needs "jsonrpc":"2.0" and a method`)
+	}
+	return req, wrong
+}
+
+func rpcCall(ctx context.Context, s *sqlite.Store, req rpcRequest) *rpcAnswer {
+	if core.FindOp(req.method) == nil {
+		return rpcRefuse(req.id, rpcNoMethod, "there is no such method")
+	}
+	result, err := s.Call(ctx, req.method, req.params)
+	var failure *core.Error
+	if errors.As(err, &failure) {
+		code := rpcFailed
+		if failure.Code == core.CodeBadRequest {
+			code = rpcInvalidParams
+		}
+		return rpcFailure(req.id, code, failure)
+	}
+	return &rpcAnswer{Version: "2.0", ID: req.id, Result: result}
+}
+
+func rpcRefuse(id json.RawMessage, code int, reason string) *rpcAnswer {
+	return rpcFailure(id, code, core.NewError(core.CodeBadRequest, nil, "%s", reason))
+}
+
+func rpcFailure(id json.RawMessage, code int, failure *core.Error) *rpcAnswer {
+	return &rpcAnswer{Version: "2.0", ID: id, Error: &rpcError{code, failure.Message, failure}}
+}
