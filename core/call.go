@@ -46,7 +46,7 @@ func (s *Store) takeInstant(ctx context.Context, request []byte) (context.Contex
 	}
 	members, err := strictjson.Object(request)
 	if err != nil {
-		return ctx, nil, badRequest("request", "is not a strict JSON object: %s", err)
+		return ctx, nil, notStrict("", err)
 	}
 	rest := []byte{'{'}
 	for _, m := range members {

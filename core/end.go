@@ -50,16 +50,27 @@ func (s *Store) ParkRunningRun(ctx context.Context, req HoldRequest) (Run, error
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, error) {
-		if Status(before.Status) == Starting && live(before, req.ClaimToken, t.nowMS) {
-			running, err := t.markRunning(MarkRunningRequest{RunID: req.RunID, ClaimToken: req.ClaimToken})
-			if err != nil {
-				return running, err
-			}
-			before.Status = running.Status
+	var row db.Run
+	err := s.write(ctx, func(t *tx) error {
+		before, err := t.get(req.RunID)
+		if err != nil {
+			return err
 		}
-		return t.park(before, req.ClaimToken)
-	}, nil)
+		if Status(before.Status) == Starting && live(before, req.ClaimToken, t.nowMS) {
+			before, err = t.markRunning(MarkRunningRequest{RunID: req.RunID, ClaimToken: req.ClaimToken})
+			if err != nil {
+				return err
+			}
+		}
+		if row, err = t.park(before, req.ClaimToken); err != nil {
+			return err
+		}
+		return t.ended(before, row, nil)
+	})
+	if err != nil {
+		return Run{}, err
+	}
+	return runOf(row), nil
 }
 
 func (t *tx) park(before db.Run, token string) (db.Run, error) {

@@ -107,7 +107,7 @@ func safePayload(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	members, err := strictjson.Object(raw)
 	if err != nil {
-		return nil, badRequest("payload", "is not a strict JSON object: %s", err)
+		return nil, notStrict("payload", err)
 	}
 	out := map[string]any{}
 	for _, m := range members {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"strconv"
@@ -64,7 +65,7 @@ func bind(data []byte, request any) error {
 func (p *plan) bind(path string, data []byte, dst reflect.Value) error {
 	members, err := strictjson.Object(data)
 	if err != nil {
-		return badRequest(fieldName(path), "is not a strict JSON object: %s", err)
+		return notStrict(path, err)
 	}
 	for _, m := range members {
 		name := join(path, m.Key)
@@ -161,7 +162,7 @@ func (f *field) check(name string, v reflect.Value) error {
 	if raw, ok := v.Interface().(json.RawMessage); ok {
 		canonical, err := strictjson.Canonical(raw)
 		if err != nil {
-			return badRequest(name, "is not strict JSON: %s", err)
+			return notStrict(name, err)
 		}
 		v.SetBytes(canonical)
 	}
@@ -186,9 +187,18 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func fieldName(path string) string {
-	if path == "" {
-		return "request"
+// notStrict names the field in which a text is not strict JSON.
+func notStrict(path string, err error) error {
+	reason := err.Error()
+	var strict *strictjson.Error
+	if errors.As(err, &strict) {
+		reason = strict.Reason
+		if inner := strings.TrimPrefix(strings.TrimPrefix(strict.Path, "$"), "."); inner != "" {
+			path = join(path, inner)
+		}
 	}
-	return path
+	if path == "" {
+		path = "request"
+	}
+	return badRequest(path, "is not strict JSON: %s", reason)
 }

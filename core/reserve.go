@@ -152,7 +152,7 @@ func sameFacts(row db.Run, req ReserveRequest) error {
 	compare("definitionDigest", row.DefinitionDigest == req.DefinitionDigest)
 	compare("affinityRunnerId", text(row.AffinityRunnerID) == req.AffinityRunnerID)
 	compare("originSessionId", text(row.OriginSessionID) == req.OriginSessionID)
-	compare("input", status != Queued || row.InputJSON == string(req.Input))
+	compare("input", row.InputJSON == string(req.Input) || (status != Queued && row.InputJSON == "null"))
 	compare("launchOptions", status.Terminal() || row.LaunchOptionsJSON == string(req.LaunchOptions))
 	compare("parentRunId", text(row.ParentRunID) == req.ParentRunID || (status.Terminal() && row.ParentRunID == nil))
 	if len(differ) == 0 {

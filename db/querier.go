@@ -56,8 +56,8 @@ type Querier interface {
 	RunFinishFailed(ctx context.Context, arg RunFinishFailedParams) (Run, error)
 	// Read: one run.
 	RunGet(ctx context.Context, arg RunGetParams) (Run, error)
-	// Read: a session's last finished run, by instant and not by text, since other
-	// hosts may write times otherwise. No index of v1 serves it.
+	// Read: a session's last finished run, by instant as above. No index of v1 serves
+	// it.
 	RunLastFinishedOfSession(ctx context.Context, arg RunLastFinishedOfSessionParams) (Run, error)
 	// Read: runs, newest first, optionally of one session, in one state, and older
 	// than a given run (an empty text stands for any). No index of v1 serves the filters.
@@ -77,7 +77,9 @@ type Querier interface {
 	// No row: no such run, another owner, not starting, another token, or the claim
 	// is live.
 	RunMarkRunningExpired(ctx context.Context, arg RunMarkRunningExpiredParams) (Run, error)
-	// Read: a session's newest parked run. No index of v1 serves it.
+	// Read: a session's newest parked run, by instant and not by text, since other
+	// hosts may write times otherwise; a text that is no date is the oldest, and not a
+	// Julian day. No index of v1 serves it.
 	RunNewestParkedOfSession(ctx context.Context, arg RunNewestParkedOfSessionParams) (Run, error)
 	// running -> parked. The holder of the live claim. Options are kept for a
 	// resume; input that an existing host left at running goes.

@@ -654,7 +654,8 @@ const runLastFinishedOfSession = `-- name: RunLastFinishedOfSession :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND status IN ('done', 'failed', 'cancelled')
-ORDER BY unixepoch(finished_at, 'subsec') DESC, workflow_run_queue.rowid DESC
+ORDER BY CASE WHEN finished_at GLOB '????-??-??T*' THEN unixepoch(finished_at, 'subsec') END DESC,
+         workflow_run_queue.rowid DESC
 LIMIT 1
 `
 
@@ -662,8 +663,8 @@ type RunLastFinishedOfSessionParams struct {
 	SessionID string
 }
 
-// Read: a session's last finished run, by instant and not by text, since other
-// hosts may write times otherwise. No index of v1 serves it.
+// Read: a session's last finished run, by instant as above. No index of v1 serves
+// it.
 func (q *Queries) RunLastFinishedOfSession(ctx context.Context, arg RunLastFinishedOfSessionParams) (Run, error) {
 	row := q.db.QueryRowContext(ctx, runLastFinishedOfSession, arg.SessionID)
 	var i Run
@@ -1017,7 +1018,8 @@ const runNewestParkedOfSession = `-- name: RunNewestParkedOfSession :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND status = 'parked'
-ORDER BY unixepoch(updated_at, 'subsec') DESC, workflow_run_queue.rowid DESC
+ORDER BY CASE WHEN updated_at GLOB '????-??-??T*' THEN unixepoch(updated_at, 'subsec') END DESC,
+         workflow_run_queue.rowid DESC
 LIMIT 1
 `
 
@@ -1025,7 +1027,9 @@ type RunNewestParkedOfSessionParams struct {
 	SessionID string
 }
 
-// Read: a session's newest parked run. No index of v1 serves it.
+// Read: a session's newest parked run, by instant and not by text, since other
+// hosts may write times otherwise; a text that is no date is the oldest, and not a
+// Julian day. No index of v1 serves it.
 func (q *Queries) RunNewestParkedOfSession(ctx context.Context, arg RunNewestParkedOfSessionParams) (Run, error) {
 	row := q.db.QueryRowContext(ctx, runNewestParkedOfSession, arg.SessionID)
 	var i Run

@@ -87,7 +87,7 @@ func TestNoAllocation(t *testing.T) {
 	dst := make([]byte, 0, 64)
 	allocs := testing.AllocsPerRun(100, func() {
 		CompareUTF16(a, b)
-		UTF16Len(a)
+		_ = UTF16Len(a)
 		AppendString(dst, a)
 		AppendFloat(dst, 0.1)
 		KindOf(dst)

@@ -409,21 +409,25 @@ WHERE origin_session_id IS NULL
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(@limit AS INTEGER);
 
--- Read: a session's newest parked run. No index of v1 serves it.
+-- Read: a session's newest parked run, by instant and not by text, since other
+-- hosts may write times otherwise; a text that is no date is the oldest, and not a
+-- Julian day. No index of v1 serves it.
 -- name: RunNewestParkedOfSession :one
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND status = 'parked'
-ORDER BY unixepoch(updated_at, 'subsec') DESC, workflow_run_queue.rowid DESC
+ORDER BY CASE WHEN updated_at GLOB '????-??-??T*' THEN unixepoch(updated_at, 'subsec') END DESC,
+         workflow_run_queue.rowid DESC
 LIMIT 1;
 
--- Read: a session's last finished run, by instant and not by text, since other
--- hosts may write times otherwise. No index of v1 serves it.
+-- Read: a session's last finished run, by instant as above. No index of v1 serves
+-- it.
 -- name: RunLastFinishedOfSession :one
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND status IN ('done', 'failed', 'cancelled')
-ORDER BY unixepoch(finished_at, 'subsec') DESC, workflow_run_queue.rowid DESC
+ORDER BY CASE WHEN finished_at GLOB '????-??-??T*' THEN unixepoch(finished_at, 'subsec') END DESC,
+         workflow_run_queue.rowid DESC
 LIMIT 1;
 
 -- Read: runs, newest first, optionally of one session, in one state, and older

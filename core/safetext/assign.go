@@ -1,0 +1,218 @@
+package safetext
+
+import "strings"
+
+// assigned returns the secret part [start, end) of the value that is given to
+// the key at s[key:keyEnd]. A start below zero says that there is no value or
+// that it is no secret.
+func (r *redactor) assigned(key, keyEnd int) (start, end int) {
+	s := r.s
+	// Most words are followed by another one, or by the end of a sentence.
+	if keyEnd+1 >= len(s) || !startsOperator(s[keyEnd]) {
+		return -1, 0
+	}
+	if s[keyEnd] == ' ' && isAlnum(s[keyEnd+1]) && (key == 0 || s[key-1] != '-') {
+		return -1, 0
+	}
+	if s[keyEnd] == '>' {
+		return r.element(key, keyEnd)
+	}
+	op, quoted := r.operator(keyEnd)
+	if op.width == 0 {
+		return r.flag(key, keyEnd, op.at, quoted)
+	}
+	class := r.classAt(key, keyEnd)
+	if class == keyPlain {
+		return -1, 0
+	}
+	// Test reports say "PASS: name".
+	if op.char == ':' && !quoted && foldedIn(s[key:keyEnd], "pass") {
+		return -1, 0
+	}
+	after := op.at + op.width
+	at := skipSpace(s, after)
+	if op.char == ':' && !quoted && headerName(s[key:keyEnd]) {
+		if _, w := quoteAt(s, at); w == 0 {
+			return r.header(key, at)
+		}
+	}
+	if at > after && (r.startsKey(at) || r.startsField(at)) {
+		return -1, 0
+	}
+	return r.value(at, class, op, hardName(s[key:keyEnd]))
+}
+
+// startsKey tells whether the text at i, where a secret is expected behind a
+// blank, is a flag or a secret key, which has its own value.
+func (r *redactor) startsKey(i int) bool {
+	s := r.s
+	if strings.HasPrefix(s[i:], "--") {
+		return i+2 < len(s) && isAlnum(s[i+2])
+	}
+	end := wordEnd(s, i)
+	if end == i {
+		return false
+	}
+	op, _ := r.operator(end)
+	return op.width > 0 && r.classAt(i, end) != keyPlain
+}
+
+// startsField tells whether the text at i is "name: value" on its own line.
+func (r *redactor) startsField(i int) bool {
+	s := r.s
+	end := wordEnd(s, i)
+	return end > i && end+1 < len(s) && s[end] == ':' && isSpace(s[end+1]) && startsLine(s, i)
+}
+
+// startsLine tells whether only blanks stand between i and a line break before.
+func startsLine(s string, i int) bool {
+	for i > 0 && (s[i-1] == ' ' || s[i-1] == '\t') {
+		i--
+	}
+	return i > 0 && (s[i-1] == '\n' || s[i-1] == '\r')
+}
+
+// element returns the content of the XML element whose opening tag has the name
+// s[key:keyEnd]. A blank behind the tag says that it is a placeholder.
+func (r *redactor) element(key, keyEnd int) (start, end int) {
+	s := r.s
+	start = keyEnd + 1
+	if key == 0 || s[key-1] != '<' || isSpace(s[start]) || s[start] == '<' || classify(s[key:keyEnd]) == keyPlain {
+		return -1, 0
+	}
+	return start, indexFrom(s, start, "<\r\n")
+}
+
+// startsOperator tells the characters that may follow a key.
+func startsOperator(c byte) bool {
+	switch c {
+	case '=', ':', '%', '&', '\\', ']', '>':
+		return true
+	}
+	return isSpace(c) || isQuote(c)
+}
+
+// operator is what stands between a key and its value.
+type operator struct {
+	char  byte // '=' or ':'
+	at    int
+	width int  // zero where there is none
+	loose bool // white space stands before it
+}
+
+// operator reads the operator behind a key that ends at i; quoted tells that
+// the key's closing quotation mark stands between.
+func (r *redactor) operator(i int) (op operator, quoted bool) {
+	s := r.s
+	if i < len(s) && isSpace(s[i]) {
+		op.loose = true
+	} else if _, w := quoteAt(s, i); w > 0 {
+		quoted = true
+		i += w
+	}
+	if i < len(s) && s[i] == ']' {
+		i++
+	}
+	i = skipSpace(s, i)
+	op.at = i
+	c, w := charAt(s, i)
+	if c != '=' && c != ':' {
+		return op, quoted
+	}
+	op.char, op.width = c, w
+	// ":=", "==" and "=>" are operators too.
+	for i += w; i < len(s) && (s[i] == '=' || s[i] == '>' || s[i] == ':'); i++ {
+		op.width++
+	}
+	return op, quoted
+}
+
+// classAt classifies the key at s[key:keyEnd]; "key" alone counts with the word
+// before it ("api key", "access.key").
+func (r *redactor) classAt(key, keyEnd int) keyClass {
+	s := r.s
+	name := s[key:keyEnd]
+	if !foldedIn(name, "key", "keys") {
+		return classify(name)
+	}
+	if key < 2 || s[key-1] != ' ' && s[key-1] != '.' {
+		return keyPlain
+	}
+	before := s[max(0, key-12) : key-1]
+	for _, word := range [...]string{"api", "access", "private", "secret", "signing", "encryption"} {
+		if hasSuffixFold(before, word) {
+			return keySecret
+		}
+	}
+	return keyPlain
+}
+
+// headerName tells the HTTP headers whose whole value is a secret.
+func headerName(name string) bool {
+	return foldedIn(name, "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key")
+}
+
+// header returns the secret part of a header's value that starts at i: up to
+// the end of the line, or to the quotation mark that was opened right before
+// the key. The name of an authentication scheme stays.
+func (r *redactor) header(key, i int) (start, end int) {
+	s := r.s
+	end = lineEnd(s, i)
+	if mark := key - 1; mark >= 0 && isQuote(s[mark]) {
+		escapes, _ := escapesBefore(s, 0, mark)
+		end, _ = closeQuote(s[:end], i, quote{s[mark:key], escapes})
+	}
+	i = skipScheme(s[:end], i)
+	if i == end {
+		return -1, 0
+	}
+	return i, end
+}
+
+// skipScheme returns where the token behind an authentication scheme at i
+// starts, or i.
+func skipScheme(s string, i int) int {
+	end := alnumEnd(s, i)
+	if !foldedIn(s[i:end], "bearer", "basic", "token", "digest", "negotiate", "apikey") {
+		return i
+	}
+	if at := skipSeparators(s, end); at > end && at < len(s) {
+		return at
+	}
+	return i
+}
+
+// skipSeparators skips what may stand between an authentication scheme and its
+// token.
+func skipSeparators(s string, i int) int {
+	for {
+		if _, w := quoteAt(s, i); w > 0 {
+			i += w
+			continue
+		}
+		c, w := charAt(s, i)
+		if w == 0 || !isSpace(c) && c != ':' && c != '=' && c != '+' {
+			return i
+		}
+		i += w
+	}
+}
+
+// flag returns the value of a command line flag ("--token x", "'--token', 'x'")
+// whose name is s[key:keyEnd]; i is where the text goes on behind the name.
+func (r *redactor) flag(key, keyEnd, i int, quoted bool) (start, end int) {
+	s := r.s
+	if key == 0 || s[key-1] != '-' || i == keyEnd || classify(s[key:keyEnd]) == keyPlain {
+		return -1, 0
+	}
+	if quoted && i < len(s) && s[i] == ',' {
+		i = skipSpace(s, i+1)
+		if _, w := quoteAt(s, i); w == 0 {
+			return -1, 0
+		}
+	}
+	if strings.HasPrefix(s[i:], "--") {
+		return -1, 0
+	}
+	return r.value(i, keySecret, operator{char: '=', loose: true}, true)
+}
