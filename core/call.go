@@ -50,6 +50,9 @@ func (s *Store) takeInstant(ctx context.Context, request []byte) (context.Contex
 	}
 	rest := []byte{'{'}
 	for _, m := range members {
+		if m.Key == "now" && strictjson.KindOf(m.Value) == strictjson.KindNull {
+			continue
+		}
 		if m.Key == "now" {
 			if ctx, err = withInstant(ctx, m.Value); err != nil {
 				return ctx, nil, err

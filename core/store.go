@@ -120,7 +120,7 @@ func (s *Store) transact(ctx context.Context, run func() error) error {
 	if s.stmts == nil {
 		return NewError(CodeStoreClosed, nil, "the store was closed")
 	}
-	return s.storageError(run())
+	return s.storageError(ctx, run())
 }
 
 // run does the work of a begun transaction and commits, or rolls back after an
@@ -148,10 +148,14 @@ func (s *Store) exec(ctx context.Context, query string) error {
 }
 
 // storageError types what the driver said; errors of this package pass.
-func (s *Store) storageError(err error) error {
+// An operation that its caller gave up arrives from drivers as one of several errors.
+func (s *Store) storageError(ctx context.Context, err error) error {
 	var own *Error
 	if err == nil || errors.As(err, &own) {
 		return err
+	}
+	if gone := ctx.Err(); gone != nil {
+		return NewError(CodeStoreUnavailable, nil, "the caller gave up before the operation was done").WithCause(errors.Join(gone, err))
 	}
 	return StorageError(s.cfg.ResultCode(err), err)
 }

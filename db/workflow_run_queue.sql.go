@@ -20,7 +20,8 @@ SET status = 'cancelled',
     parent_run_id = CASE
       WHEN status IN ('running', 'parked') OR EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(?1 AS TEXT),
@@ -158,7 +159,8 @@ SET status = 'failed',
     parent_run_id = CASE
       WHEN EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(?3 AS TEXT),
@@ -230,7 +232,8 @@ SET status = 'failed',
     parent_run_id = CASE
       WHEN EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(?3 AS TEXT),
@@ -306,7 +309,8 @@ SET status = 'failed',
     parent_run_id = CASE
       WHEN EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(?3 AS TEXT),
@@ -697,10 +701,10 @@ const runList = `-- name: RunList :many
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue AS r
 WHERE (CAST(?1 AS TEXT) = '' OR r.origin_session_id = CAST(?1 AS TEXT))
   AND (CAST(?2 AS TEXT) = '' OR r.status = CAST(?2 AS TEXT))
-  AND (
-    CAST(?3 AS TEXT) = ''
-    OR r.rowid < (SELECT b.rowid FROM workflow_run_queue AS b WHERE b.run_id = CAST(?3 AS TEXT))
-  )
+  AND r.rowid < CASE
+    WHEN CAST(?3 AS TEXT) = '' THEN 9223372036854775807
+    ELSE (SELECT b.rowid FROM workflow_run_queue AS b WHERE b.run_id = CAST(?3 AS TEXT))
+  END
 ORDER BY r.rowid DESC
 LIMIT CAST(?4 AS INTEGER)
 `

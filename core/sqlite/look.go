@@ -3,10 +3,16 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/pi-workflows/wfcore/core"
 	"github.com/pi-workflows/wfcore/core/layout"
 )
 
@@ -32,11 +38,61 @@ func look(ctx context.Context, path string, wait waitTime) (layout.State, error)
 	}
 	if quiet(path) {
 		state, err := lookAt(ctx, fileDSN(path, "ro&immutable=1"), wait)
+		if err == nil {
+			err = whole(path, before.Size())
+		}
 		if after, statErr := os.Stat(path); statErr == nil && quiet(path) && same(before, after) {
 			return state, err
 		}
 	}
-	return lookAt(ctx, fileDSN(path, "ro"), wait)
+	state, err := lookAt(ctx, fileDSN(path, "ro"), wait)
+	if own := (*core.Error)(nil); errors.As(err, &own) && resultCode(own.Unwrap()) == int(sqlite3.READONLY_ROLLBACK) {
+		return lookAtCopy(ctx, path, wait)
+	}
+	return state, err
+}
+
+// lookAtCopy looks at what stands once the journal of a killed writer is rolled
+// back, which only a writer can do: on a copy of both files.
+func lookAtCopy(ctx context.Context, path string, wait waitTime) (layout.State, error) {
+	dir, err := os.MkdirTemp("", "wfcore-look-")
+	if err != nil {
+		return absent, unavailable("the store cannot be looked at", err)
+	}
+	defer os.RemoveAll(dir)
+	to := filepath.Join(dir, "store")
+	for _, suffix := range []string{"", "-journal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(to+suffix, data, 0o600)
+		}
+		if err != nil {
+			return absent, unavailable("the store cannot be looked at", err)
+		}
+	}
+	return lookAt(ctx, fileDSN(to, "rw"), wait)
+}
+
+// whole says whether the last page of a file at rest is there to its end, which
+// SQLite does not ask.
+func whole(path string, size int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return unavailable("the store cannot be looked at", err)
+	}
+	defer f.Close()
+	header := make([]byte, 18)
+	if _, err := io.ReadFull(f, header); err != nil {
+		return typed(sqlite3.NOTADB)
+	}
+	page := int64(binary.BigEndian.Uint16(header[16:]))
+	if page == 1 {
+		page = 1 << 16
+	}
+	if size%page != 0 {
+		return typed(sqlite3.CORRUPT)
+	}
+	return nil
 }
 
 // quiet says that nobody has the file open for writing.

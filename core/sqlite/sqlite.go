@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +65,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	}
 	switch {
 	case !o.ReadOnly:
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		if err := makeDir(filepath.Dir(path)); err != nil {
 			return nil, unavailable("the directory of the store cannot be made", err)
 		}
 		return open(ctx, fileDSN(path, "rwc"), pragmasFile, state, o)
@@ -112,7 +113,29 @@ func checkPath(path string) (string, error) {
 	if err != nil {
 		return "", unavailable("the working directory cannot be read", err)
 	}
+	// SQLite follows a link and keeps -wal and -journal beside the target.
+	if target, err := filepath.EvalSymlinks(full); err == nil {
+		full = target
+	}
 	return full, nil
+}
+
+// makeDir makes the directories that are missing, of mode 0700 under any umask.
+func makeDir(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := makeDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o700)
 }
 
 func unavailable(what string, cause error) error {

@@ -17,8 +17,9 @@ func init() {
 }
 
 // privateVFS is the system's VFS, with every file that it makes readable by its
-// owner alone. A chmod after the fact would leave a window in which others can
-// open the file, so each is made with its mode before SQLite opens it.
+// owner alone, and with cleared data gone from its pages (scrub.go). A chmod after
+// the fact would leave a window in which others can open the file, so each is made
+// with its mode before SQLite opens it.
 type privateVFS struct{ vfs.VFSFilename }
 
 func (v privateVFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
@@ -27,13 +28,20 @@ func (v privateVFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fi
 		if err := makePrivate(path); err != nil {
 			return nil, flags, err
 		}
-		if database, isWAL := strings.CutSuffix(path, "-wal"); isWAL || flags&vfs.OPEN_MAIN_DB != 0 {
-			if err := makePrivate(database + "-shm"); err != nil {
+		if flags&vfs.OPEN_WAL != 0 {
+			path = strings.TrimSuffix(path, "-wal")
+		}
+		if flags&(vfs.OPEN_WAL|vfs.OPEN_MAIN_DB) != 0 {
+			if err := makePrivate(path + "-shm"); err != nil {
 				return nil, flags, err
 			}
 		}
 	}
-	return v.VFSFilename.OpenFilename(name, flags)
+	file, flags, err := v.VFSFilename.OpenFilename(name, flags)
+	if f, ok := file.(systemFile); ok && err == nil && flags&vfs.OPEN_MAIN_DB != 0 {
+		return scrubbedFile{f}, flags, nil
+	}
+	return file, flags, err
 }
 
 // makePrivate makes a file of mode 0600 where there is none, under any umask.

@@ -145,7 +145,8 @@ SET status = 'failed',
     parent_run_id = CASE
       WHEN EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(@now AS TEXT),
@@ -173,7 +174,8 @@ SET status = 'failed',
     parent_run_id = CASE
       WHEN EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(@now AS TEXT),
@@ -201,7 +203,8 @@ SET status = 'failed',
     parent_run_id = CASE
       WHEN EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(@now AS TEXT),
@@ -283,7 +286,8 @@ SET status = 'cancelled',
     parent_run_id = CASE
       WHEN status IN ('running', 'parked') OR EXISTS (
         SELECT 1 FROM run_events AS ran
-        WHERE ran.run_id = workflow_run_queue.run_id AND ran.type = 'running'
+        WHERE ran.run_id = workflow_run_queue.run_id
+          AND (ran.type = 'running' OR (ran.type = 'starting' AND ran.payload_json LIKE '%"from":"parked"%'))
       ) THEN parent_run_id
     END,
     finished_at = CAST(@now AS TEXT),
@@ -436,9 +440,9 @@ LIMIT 1;
 SELECT * FROM workflow_run_queue AS r
 WHERE (CAST(@session_id AS TEXT) = '' OR r.origin_session_id = CAST(@session_id AS TEXT))
   AND (CAST(@status AS TEXT) = '' OR r.status = CAST(@status AS TEXT))
-  AND (
-    CAST(@before_run_id AS TEXT) = ''
-    OR r.rowid < (SELECT b.rowid FROM workflow_run_queue AS b WHERE b.run_id = CAST(@before_run_id AS TEXT))
-  )
+  AND r.rowid < CASE
+    WHEN CAST(@before_run_id AS TEXT) = '' THEN 9223372036854775807
+    ELSE (SELECT b.rowid FROM workflow_run_queue AS b WHERE b.run_id = CAST(@before_run_id AS TEXT))
+  END
 ORDER BY r.rowid DESC
 LIMIT CAST(@limit AS INTEGER);

@@ -1,0 +1,90 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func init() { childJobs["modes"] = childModes }
+
+// childModes works on a store under a umask, and says the modes of what there
+// is while it is open. The umask is the whole process's, so a child sets it.
+func childModes(args []string) error {
+	mask, err := strconv.ParseInt(args[0], 8, 0)
+	if err != nil {
+		return err
+	}
+	syscall.Umask(int(mask))
+	s, err := Open(ctx, args[1], Options{})
+	if err != nil {
+		return err
+	}
+	if err := cycle(s, "run", "session"); err != nil {
+		return err
+	}
+	dir := filepath.Dir(args[1])
+	err = filepath.WalkDir(filepath.Dir(dir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == filepath.Dir(dir) {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			fmt.Printf("%s %s\n", info.Mode(), entry.Name())
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+func TestModes(t *testing.T) {
+	const private = "-rw------- store\n-rw------- store-shm\n-rw------- store-wal\n"
+	for _, mask := range []string{"000", "022", "077", "177"} {
+		t.Run("new directory, "+mask, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "dir", "store")
+			wantModes(t, mask, path, "drwx------ dir\n"+private)
+		})
+		for _, mode := range []os.FileMode{0o700, 0o755, 0o777} {
+			t.Run(fmt.Sprintf("directory of %o, %s", mode, mask), func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "dir")
+				try(t, os.Mkdir(dir, 0o700))
+				try(t, os.Chmod(dir, mode))
+				wantModes(t, mask, filepath.Join(dir, "store"), fmt.Sprintf("%s dir\n", os.ModeDir|mode)+private)
+			})
+		}
+	}
+}
+
+// An existing host leaves the -wal and -shm that it makes as its umask says; when
+// all have closed the file they are gone, and the next ones are ours.
+func TestModesOfAnExistingFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	try(t, os.Mkdir(dir, 0o755))
+	path := filepath.Join(dir, "store")
+	write(t, path, read(t, fixture("v1-populated")))
+	wantModes(t, "000", path, "drwxr-xr-x dir\n-rw------- store\n-rw------- store-shm\n-rw------- store-wal\n")
+}
+
+func wantModes(t *testing.T, mask, path, want string) {
+	t.Helper()
+	have, err := child(t, "modes", mask, path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != want {
+		t.Errorf("umask %s: have\n%swant\n%s", mask, have, want)
+	}
+	if left, _ := filepath.Glob(path + "-*"); len(left) > 0 {
+		t.Errorf("closing left %s", strings.Join(left, ", "))
+	}
+}
