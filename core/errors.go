@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 	"fmt"
+
+	"github.com/pi-workflows/wfcore/core/safetext"
 )
 
 // Code names what went wrong. A code is a string that never changes meaning;
@@ -84,14 +86,15 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 // crosses a face and is never stored.
 func (e *Error) Unwrap() error { return e.cause }
 
-// NewError makes an error; details may be nil.
+// NewError makes an error; details may be nil. The message becomes one plain line,
+// since it may hold names that another host wrote.
 func NewError(code Code, details Details, format string, args ...any) *Error {
 	if details == nil {
 		details = Details{}
 	}
 	return &Error{
 		Code:      code,
-		Message:   fmt.Sprintf(format, args...),
+		Message:   safetext.Plain(fmt.Sprintf(format, args...)),
 		Retryable: code.Info().Retryable,
 		Details:   details,
 	}

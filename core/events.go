@@ -111,18 +111,29 @@ func safePayload(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	out := map[string]any{}
 	for _, m := range members {
-		switch strictjson.KindOf(m.Value) {
-		case strictjson.KindObject, strictjson.KindArray:
-			return nil, badRequest("payload", "must be flat: strings, numbers, booleans and null")
-		case strictjson.KindString:
-			var s string
-			if err := json.Unmarshal(m.Value, &s); err != nil {
-				return nil, badRequest("payload", "holds a string that cannot be read")
-			}
-			out[safetext.Line(m.Key)] = safetext.RedactValue(m.Key, s)
-		default:
-			out[safetext.Line(m.Key)] = json.RawMessage(m.Value)
+		value, err := safeMember(m)
+		if err != nil {
+			return nil, err
 		}
+		out[safetext.Line(m.Key)] = value
 	}
 	return json.Marshal(out)
+}
+
+func safeMember(m strictjson.Member) (any, error) {
+	switch strictjson.KindOf(m.Value) {
+	case strictjson.KindObject, strictjson.KindArray:
+		return nil, badRequest("payload", "must be flat: strings, numbers, booleans and null")
+	case strictjson.KindString:
+		var s string
+		if err := json.Unmarshal(m.Value, &s); err != nil {
+			return nil, badRequest("payload", "holds a string that cannot be read")
+		}
+		return safetext.RedactValue(m.Key, s), nil
+	}
+	// A PIN is a secret too, though it is a number.
+	if text := string(m.Value); safetext.RedactValue(m.Key, text) != text {
+		return safetext.RedactValue(m.Key, text), nil
+	}
+	return json.RawMessage(m.Value), nil
 }

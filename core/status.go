@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pi-workflows/wfcore/core/safetext"
 	"github.com/pi-workflows/wfcore/db"
 )
 
@@ -141,7 +142,7 @@ func (s *Store) GetRun(ctx context.Context, req GetRunRequest) (*RunStatus, erro
 	err := s.read(ctx, func(t *tx) error {
 		row, ok, err := t.show(req)
 		if ok {
-			status = &RunStatus{runOf(row), t.line(row)}
+			status = &RunStatus{runOf(row), safetext.Plain(t.line(row))}
 		}
 		return err
 	})

@@ -102,7 +102,7 @@ func TestActivateSourceChangesWhileBuilding(t *testing.T) {
 	h := newHost(t)
 	id := h.start()
 	ran := filepath.Join(h.dir, "ran")
-	engine := `echo other > ` + filepath.Join(h.dir, "greet.workflow") + `; echo ready; read -r go && touch ` + ran
+	engine := `read -r input; echo other > ` + filepath.Join(h.dir, "greet.workflow") + `; echo ready; read -r go && touch ` + ran
 	h.run("activate", id, "--exec", engine)
 	if run := decode[map[string]any](t, h.ok("status", id, "-o", "json")); run["errorCode"] != "source_changed" {
 		t.Errorf("errorCode %v", run["errorCode"])

@@ -41,13 +41,13 @@ var colours = map[string]string{
 }
 
 // table writes rows under a header. The cell of a state or an event is coloured
-// on a terminal. Cells of other hosts may hold anything, so each is made safe.
+// on a terminal. Cells of other hosts may hold anything, so each is made plain.
 func (p printer) table(header []string, rows [][]string) {
 	widths := make([]int, len(header))
 	all := append([][]string{header}, rows...)
 	for _, row := range all {
 		for i := range row {
-			row[i] = safetext.Line(row[i])
+			row[i] = safetext.Plain(row[i])
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}

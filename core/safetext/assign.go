@@ -30,7 +30,7 @@ func (r *redactor) assigned(key, keyEnd int) (start, end int) {
 		return -1, 0
 	}
 	after := op.at + op.width
-	at := skipSpace(s, after)
+	at := skipYAML(s, skipSpace(s, after))
 	if op.char == ':' && !quoted && headerName(s[key:keyEnd]) {
 		if _, w := quoteAt(s, at); w == 0 {
 			return r.header(key, at)
@@ -86,7 +86,7 @@ func (r *redactor) element(key, keyEnd int) (start, end int) {
 // startsOperator tells the characters that may follow a key.
 func startsOperator(c byte) bool {
 	switch c {
-	case '=', ':', '%', '&', '\\', ']', '>':
+	case '=', ':', '%', '&', '\\', '[', ']', '>':
 		return true
 	}
 	return isSpace(c) || isQuote(c)
@@ -110,10 +110,7 @@ func (r *redactor) operator(i int) (op operator, quoted bool) {
 		quoted = true
 		i += w
 	}
-	if i < len(s) && s[i] == ']' {
-		i++
-	}
-	i = skipSpace(s, i)
+	i = skipSpace(s, skipIndex(s, i))
 	op.at = i
 	c, w := charAt(s, i)
 	if c != '=' && c != ':' {
@@ -125,6 +122,18 @@ func (r *redactor) operator(i int) (op operator, quoted bool) {
 		op.width++
 	}
 	return op, quoted
+}
+
+// skipIndex skips the bracket that closes behind a key ("env[TOKEN]"), or an
+// index of one ("token[0]").
+func skipIndex(s string, i int) int {
+	if i < len(s) && s[i] == '[' {
+		i = alnumEnd(s[:min(len(s), i+maxName)], i+1)
+	}
+	if c, w := charAt(s, i); c == ']' {
+		return i + w
+	}
+	return i
 }
 
 // classAt classifies the key at s[key:keyEnd]; "key" alone counts with the word
@@ -157,10 +166,13 @@ func headerName(name string) bool {
 // the key. The name of an authentication scheme stays.
 func (r *redactor) header(key, i int) (start, end int) {
 	s := r.s
-	end = lineEnd(s, i)
+	end = r.lineEnd(i)
 	if mark := key - 1; mark >= 0 && isQuote(s[mark]) {
 		escapes, _ := escapesBefore(s, 0, mark)
 		end, _ = closeQuote(s[:end], i, quote{s[mark:key], escapes})
+	}
+	if at := skipScheme(s, i); at > end && r.mayBeToken(at) {
+		return at, bareEnd(s, at)
 	}
 	i = skipScheme(s[:end], i)
 	if i == end {
@@ -215,4 +227,22 @@ func (r *redactor) flag(key, keyEnd, i int, quoted bool) (start, end int) {
 		return -1, 0
 	}
 	return r.value(i, keySecret, operator{char: '=', loose: true}, true)
+}
+
+// skipYAML skips the mark of a list or of a block of lines before a value.
+func skipYAML(s string, i int) int {
+	if strings.HasPrefix(s[i:], "- ") {
+		return skipSpace(s, i+1)
+	}
+	if i == len(s) || s[i] != '|' && s[i] != '>' {
+		return i
+	}
+	end := i + 1
+	if end < len(s) && (s[end] == '-' || s[end] == '+') {
+		end++
+	}
+	if end < len(s) && isSpace(s[end]) {
+		return skipSpace(s, end)
+	}
+	return i
 }

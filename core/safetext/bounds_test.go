@@ -53,7 +53,7 @@ func TestLargeTexts(t *testing.T) {
 		"a", "a ", "é", "日", "\x00", "\xff", "\x1b[", "\x1b]", "-", "- ", "=", ":", "://", "a://b:c/", "%", "%3A%2F%2F",
 		"\\", "\\\"", "\"", "'token=", "token ", "token: ", "token:[", "token '", "token \"\\", "bearer ", "at ",
 		"goroutine 1", "-----BEGIN", "x\ncookie: ", "eyJ", "sk-", "a,", "tokens=1,", "1/", "aB3/", "&", "\u202e", "{", "token=\\\"",
-		"\"cookie: a\n\\", "auth: bearer a ", "curl -u a", "password: b c ", "key: ", "api key ", "commit ",
+		"\"cookie: a\n\\", "auth: bearer a ", "\"cookie: a", "=bearer", "token=", "curl -u a", "password: b c ", "key: ", "api key ", "commit ",
 	} {
 		text := "x " + strings.Repeat(unit, million/len(unit))
 		checkShape(t, text)

@@ -63,9 +63,10 @@ func wordEnd(s string, i int) int {
 	return i
 }
 
-// lineEnd returns the index of the first line break of s at or after i.
-func lineEnd(s string, i int) int {
-	if n := strings.IndexAny(s[i:], "\r\n"); n >= 0 {
+// indexFrom returns the index of the first of chars in s at or after i, or
+// len(s).
+func indexFrom(s string, i int, chars string) int {
+	if n := strings.IndexAny(s[i:], chars); n >= 0 {
 		return i + n
 	}
 	return len(s)

@@ -16,7 +16,7 @@ const (
 // secretEnds are names that are also written without a border between their
 // words ("PGPASSWORD", "authtoken", "api-key").
 var secretEnds = [...]string{
-	"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey",
+	"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "accesskeyid",
 	"privatekey", "secretkey", "signingkey", "encryptionkey", "accountkey",
 	"masterkey", "authkey", "credential",
 }

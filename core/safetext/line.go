@@ -40,6 +40,14 @@ func Line(s string) string {
 	return redacted
 }
 
+// Plain returns s as one line of printable text of any length: control
+// characters and escape sequences are gone, and white space is collapsed. It hides
+// no secret; it is for names that another program may have written.
+func Plain(s string) string {
+	text, _ := clean(s, len(s))
+	return strings.Join(strings.Fields(text), " ")
+}
+
 // line is one application of the rules of Line.
 func line(s string) string {
 	text, cut := clean(strings.TrimLeft(s, " \t\r\n"), scanBytes)
@@ -48,7 +56,7 @@ func line(s string) string {
 }
 
 // Truncate returns s where it has at most max bytes, and otherwise its longest
-// start that ends at a character boundary and leaves room for "…" (three
+// start that ends at a character boundary and leaves room for an ellipsis (three
 // bytes). Where max is below three the mark is left out. The result has at most
 // max bytes; a max of zero or less gives the empty string.
 func Truncate(s string, max int) string {

@@ -43,7 +43,9 @@ type redactor struct {
 	blobEnd int // the end of the last run that was looked at as a blob
 	curl    bool
 
-	nextAt, nextBlank int // see atSign
+	// The next "@", blank and line break, kept so that a text full of URLs and
+	// headers is searched for them once.
+	nextAt, nextBlank, nextBreak int
 }
 
 // cover replaces s[start:end], which is not before what is done.
@@ -56,6 +58,14 @@ func (r *redactor) cover(start, end int) {
 		r.out.WriteString(redacted)
 	}
 	r.done = end
+}
+
+// lineEnd returns the index of the first line break at or after i.
+func (r *redactor) lineEnd(i int) int {
+	if r.nextBreak < i {
+		r.nextBreak = indexFrom(r.s, i, "\r\n")
+	}
+	return r.nextBreak
 }
 
 func (r *redactor) result() string {

@@ -99,7 +99,7 @@ func keyBlockEnd(s string, i int) int {
 		return len(s)
 	}
 	at += n + len("-END ")
-	line := s[at:lineEnd(s, at)]
+	line := s[at:indexFrom(s, at, "\r\n")]
 	if n := strings.Index(line, "----"); n >= 0 {
 		at += n
 		for at < len(s) && s[at] == '-' {
@@ -201,12 +201,12 @@ func hashName(name string) bool {
 }
 
 // randomBytes counts the bytes of the segments of a run that look random. The
-// words of a path, times, short hex numbers and UUIDs do not.
+// words and numbers of a path, times, UUIDs and named hashes do not.
 func randomBytes(run string) int {
 	count := 0
 	before := ""
 	for run != "" {
-		if uuidLength(run) {
+		if startsUUID(run) {
 			run = run[36:]
 			continue
 		}
@@ -225,8 +225,8 @@ func randomBytes(run string) int {
 	return count
 }
 
-// uuidLength tells whether a run starts with a UUID.
-func uuidLength(run string) bool {
+// startsUUID tells whether a run starts with a UUID.
+func startsUUID(run string) bool {
 	if len(run) < 36 || len(run) > 36 && isAlnum(run[36]) {
 		return false
 	}

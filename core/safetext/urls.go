@@ -77,8 +77,7 @@ func hasPassword(authority string) bool {
 }
 
 // atSign returns the index of the first "@" in the word that goes on at i, or
-// -1. The places of the next "@" and the next blank are kept, so that a text
-// full of URLs is searched once.
+// -1.
 func (r *redactor) atSign(i int) int {
 	if r.nextAt < i {
 		r.nextAt = indexFrom(r.s, i, "@")
@@ -90,13 +89,4 @@ func (r *redactor) atSign(i int) int {
 		return r.nextAt
 	}
 	return -1
-}
-
-// indexFrom returns the index of the first of chars in s at or after i, or
-// len(s).
-func indexFrom(s string, i int, chars string) int {
-	if n := strings.IndexAny(s[i:], chars); n >= 0 {
-		return i + n
-	}
-	return len(s)
 }

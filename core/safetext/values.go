@@ -8,10 +8,6 @@ func (r *redactor) value(i int, class keyClass, op operator, hard bool) (start, 
 	if strings.HasPrefix(s[i:], redacted) {
 		return i, r.appended(i + len(redacted))
 	}
-	// A list in YAML has a dash before each value.
-	if strings.HasPrefix(s[i:], "- ") {
-		i = skipSpace(s, i+1)
-	}
 	// Python and shells put a letter or a dollar sign before some strings.
 	if i+1 < len(s) && isQuote(s[i+1]) && (isAlnum(s[i]) || s[i] == '$') {
 		i++
@@ -57,6 +53,10 @@ func (r *redactor) quoted(i int, q quote) (start, end int) {
 	if i == end {
 		return -1, 0
 	}
+	// YAML and SQL double a mark that is part of the content.
+	for after+1 < len(s) && s[after] == '\'' && q.mark == "'" && isAlnum(s[after+1]) {
+		end, after = closeQuote(s, after+1, q)
+	}
 	start = i
 	if at := skipScheme(s[:end], i); at < end {
 		start = at
@@ -100,8 +100,12 @@ func (r *redactor) appended(i int) int {
 		if op.width == 0 {
 			return i
 		}
-		at := skipSpace(s, op.at+op.width)
+		after := op.at + op.width
+		at := skipSpace(s, after)
 		q, w := quoteAt(s, at)
+		if w == 0 && at > after {
+			return i
+		}
 		if w == 0 {
 			return bareEnd(s, at)
 		}
