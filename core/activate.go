@@ -23,15 +23,10 @@ func (s *Store) MarkPreparedRunRunning(ctx context.Context, req MarkRunningReque
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	var row db.Run
-	err := s.write(ctx, func(t *tx) (err error) {
-		row, err = t.markRunning(req)
-		return err
+	return answer(ctx, s.write, func(t *tx) (Run, error) {
+		row, err := t.markRunning(req)
+		return runOf(row), err
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	return runOf(row), nil
 }
 
 func (t *tx) markRunning(req MarkRunningRequest) (db.Run, error) {

@@ -49,19 +49,14 @@ func (s *Store) ClaimNextRun(ctx context.Context, req ClaimNextRequest) (*Run, e
 	if err := check(&req); err != nil {
 		return nil, err
 	}
-	var run *Run
-	err := s.write(ctx, func(t *tx) error {
+	return answer(ctx, s.write, func(t *tx) (*Run, error) {
 		row, ok, err := t.claimNext(req)
-		if ok {
-			launch := launchOf(row)
-			run = &launch
+		if !ok {
+			return nil, err
 		}
-		return err
+		run := launchOf(row)
+		return &run, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return run, nil
 }
 
 func (t *tx) claimNext(req ClaimNextRequest) (row db.Run, ok bool, err error) {
@@ -103,24 +98,19 @@ func (s *Store) start(ctx context.Context, req ClaimRequest, from Status, move f
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	var row db.Run
-	err := s.write(ctx, func(t *tx) (err error) {
-		var ok bool
-		if row, ok, err = move(t, req); err != nil {
-			return err
+	return answer(ctx, s.write, func(t *tx) (Run, error) {
+		row, ok, err := move(t, req)
+		if err != nil {
+			return Run{}, err
 		}
 		if ok {
-			return t.arrow(from, row, row.RunnerID, nil)
+			return launchOf(row), t.arrow(from, row, row.RunnerID, nil)
 		}
 		if row, err = t.get(req.RunID); err != nil {
-			return err
+			return Run{}, err
 		}
-		return t.notStarted(row, req, from)
+		return launchOf(row), t.notStarted(row, req, from)
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	return launchOf(row), nil
 }
 
 // notStarted allows the repeat of a claim that happened, else says why not.

@@ -9,21 +9,17 @@ import (
 // end runs one arrow in its transaction with its event. move changes the row that
 // it is shown, or says why not.
 func (s *Store) end(ctx context.Context, runID string, move func(t *tx, before db.Run) (db.Run, error), extra payload) (Run, error) {
-	var row db.Run
-	err := s.write(ctx, func(t *tx) error {
+	return answer(ctx, s.write, func(t *tx) (Run, error) {
 		before, err := t.get(runID)
 		if err != nil {
-			return err
+			return Run{}, err
 		}
-		if row, err = move(t, before); err != nil {
-			return err
+		row, err := move(t, before)
+		if err != nil {
+			return Run{}, err
 		}
-		return t.ended(before, row, extra)
+		return runOf(row), t.ended(before, row, extra)
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	return runOf(row), nil
 }
 
 // ended appends the event of an arrow. A parent whose slot was given back stays
@@ -50,27 +46,20 @@ func (s *Store) ParkRunningRun(ctx context.Context, req HoldRequest) (Run, error
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	var row db.Run
-	err := s.write(ctx, func(t *tx) error {
+	return answer(ctx, s.write, func(t *tx) (Run, error) {
 		before, err := t.get(req.RunID)
-		if err != nil {
-			return err
-		}
-		if Status(before.Status) == Starting && live(before, req.ClaimToken, t.nowMS) {
+		if err == nil && Status(before.Status) == Starting && live(before, req.ClaimToken, t.nowMS) {
 			before, err = t.markRunning(MarkRunningRequest{RunID: req.RunID, ClaimToken: req.ClaimToken})
-			if err != nil {
-				return err
-			}
 		}
-		if row, err = t.park(before, req.ClaimToken); err != nil {
-			return err
+		if err != nil {
+			return Run{}, err
 		}
-		return t.ended(before, row, nil)
+		row, err := t.park(before, req.ClaimToken)
+		if err != nil {
+			return Run{}, err
+		}
+		return runOf(row), t.ended(before, row, nil)
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	return runOf(row), nil
 }
 
 func (t *tx) park(before db.Run, token string) (db.Run, error) {

@@ -38,18 +38,14 @@ func (s *Store) ListRunEvents(ctx context.Context, req ListEventsRequest) ([]Eve
 	if err := check(&req); err != nil {
 		return nil, err
 	}
-	events := []Event{}
-	err := s.read(ctx, func(t *tx) error {
+	return answer(ctx, s.read, func(t *tx) ([]Event, error) {
 		rows, err := t.feed(req)
-		for _, row := range rows {
-			events = append(events, eventOf(row))
+		events := make([]Event, len(rows))
+		for i, row := range rows {
+			events[i] = eventOf(row)
 		}
-		return err
+		return events, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return events, nil
 }
 
 func (t *tx) feed(req ListEventsRequest) ([]db.RunEvent, error) {
@@ -81,23 +77,17 @@ func (s *Store) RecordRunEvent(ctx context.Context, req RecordEventRequest) (Eve
 	if err != nil {
 		return Event{}, err
 	}
-	var event Event
-	err = s.write(ctx, func(t *tx) error {
+	return answer(ctx, s.write, func(t *tx) (Event, error) {
 		run, err := t.get(req.RunID)
 		if err != nil {
-			return err
+			return Event{}, err
 		}
 		row, err := t.RunEventAppend(t, db.RunEventAppendParams{
 			RecordedAt: t.now, RunID: run.RunID, WorkflowRef: run.WorkflowRef,
 			Type: string(req.Type), RunnerID: column(req.RunnerID), PayloadJSON: string(safe),
 		})
-		event = eventOf(row)
-		return err
+		return eventOf(row), err
 	})
-	if err != nil {
-		return Event{}, err
-	}
-	return event, nil
 }
 
 // safePayload makes a host's payload short, plain and safe.

@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/pi-workflows/wfcore/db"
 )
@@ -62,21 +60,17 @@ func (s *Store) ReleaseRunClaim(ctx context.Context, req HoldRequest) (Run, erro
 }
 
 // holder runs a claim move of the one that holds the claim.
-func (s *Store) holder(ctx context.Context, transact func(context.Context, func(*tx) error) error, runID string, move func(*tx) (db.Run, error)) (Run, error) {
-	var row db.Run
-	err := transact(ctx, func(t *tx) (err error) {
-		if row, err = move(t); !errors.Is(err, sql.ErrNoRows) {
-			return err
+func (s *Store) holder(ctx context.Context, transact transactor, runID string, move func(*tx) (db.Run, error)) (Run, error) {
+	return answer(ctx, transact, func(t *tx) (Run, error) {
+		row, ok, err := noRow(move(t))
+		if ok || err != nil {
+			return runOf(row), err
 		}
 		if row, err = t.get(runID); err != nil {
-			return err
+			return Run{}, err
 		}
-		return t.refuse(row, refusal{from: holding})
+		return Run{}, t.refuse(row, refusal{from: holding})
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	return runOf(row), nil
 }
 
 // TakeOverExpiredRun claims a running run whose lease is over: another process
@@ -87,15 +81,10 @@ func (s *Store) TakeOverExpiredRun(ctx context.Context, req ClaimRequest) (Run, 
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	var row db.Run
-	err := s.write(ctx, func(t *tx) (err error) {
-		row, err = t.takeOver(req)
-		return err
+	return answer(ctx, s.write, func(t *tx) (Run, error) {
+		row, err := t.takeOver(req)
+		return claimedOf(row), err
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	return claimedOf(row), nil
 }
 
 func (t *tx) takeOver(req ClaimRequest) (db.Run, error) {

@@ -94,22 +94,17 @@ func (s *Store) RecoverExpiredStartingRun(ctx context.Context, req RecoverReques
 	if err := req.Finding.check(); err != nil {
 		return Run{}, err
 	}
-	var row db.Run
-	err := s.write(ctx, func(t *tx) (err error) {
+	return answer(ctx, s.write, func(t *tx) (Run, error) {
 		before, err := t.get(req.RunID)
 		if err != nil {
-			return err
+			return Run{}, err
 		}
-		row, err = t.recover(before, req)
-		return err
+		row, err := t.recover(before, req)
+		if req.Finding.Kind == FindingRunning {
+			return claimedOf(row), err
+		}
+		return runOf(row), err
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	if req.Finding.Kind == FindingRunning {
-		return claimedOf(row), nil
-	}
-	return runOf(row), nil
 }
 
 func (t *tx) recover(before db.Run, req RecoverRequest) (db.Run, error) {

@@ -55,15 +55,10 @@ func (s *Store) ReservePreparedRun(ctx context.Context, req ReserveRequest) (Res
 	if err := check(&req); err != nil {
 		return ReserveResponse{}, err
 	}
-	var row db.Run
-	err := s.write(ctx, func(t *tx) (err error) {
-		row, err = t.reserve(req)
-		return err
+	return answer(ctx, s.write, func(t *tx) (ReserveResponse, error) {
+		row, err := t.reserve(req)
+		return startAnswer(row), err
 	})
-	if err != nil {
-		return ReserveResponse{}, err
-	}
-	return startAnswer(row), nil
 }
 
 func startAnswer(row db.Run) ReserveResponse {

@@ -20,25 +20,14 @@ func (s *Store) FindSessionReservation(ctx context.Context, req SessionRequest) 
 	if err := check(&req); err != nil {
 		return nil, err
 	}
-	return s.maybe(ctx, func(t *tx) (db.Run, bool, error) {
-		return noRow(t.RunFindReservation(t, db.RunFindReservationParams{SessionID: req.SessionID}))
-	})
-}
-
-func (s *Store) maybe(ctx context.Context, find func(*tx) (db.Run, bool, error)) (*Run, error) {
-	var found *Run
-	err := s.read(ctx, func(t *tx) error {
-		row, ok, err := find(t)
-		if ok {
-			run := runOf(row)
-			found = &run
+	return answer(ctx, s.read, func(t *tx) (*Run, error) {
+		row, ok, err := noRow(t.RunFindReservation(t, db.RunFindReservationParams{SessionID: req.SessionID}))
+		if !ok {
+			return nil, err
 		}
-		return err
+		run := runOf(row)
+		return &run, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // RecoverableRequest asks for a session's work, or without one for a detached
@@ -56,21 +45,16 @@ func (s *Store) ListRecoverableRuns(ctx context.Context, req RecoverableRequest)
 	if err := check(&req); err != nil {
 		return nil, err
 	}
-	runs := []Run{}
-	err := s.read(ctx, func(t *tx) error {
+	return answer(ctx, s.read, func(t *tx) ([]Run, error) {
 		rows, err := t.recoverable(req)
-		runs = runsOf(rows)
+		runs := runsOf(rows)
 		for i, row := range rows {
 			if Status(row.Status) == Starting {
 				runs[i].ClaimToken = text(row.ClaimToken)
 			}
 		}
-		return err
+		return runs, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return runs, nil
 }
 
 func (t *tx) recoverable(req RecoverableRequest) ([]db.Run, error) {
@@ -97,23 +81,17 @@ func (s *Store) ListRuns(ctx context.Context, req ListRunsRequest) ([]Run, error
 	if err := check(&req); err != nil {
 		return nil, err
 	}
-	runs := []Run{}
-	err := s.read(ctx, func(t *tx) error {
+	return answer(ctx, s.read, func(t *tx) ([]Run, error) {
 		if req.BeforeRunID != "" {
 			if _, err := t.get(req.BeforeRunID); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		rows, err := t.RunList(t, db.RunListParams{
 			SessionID: req.SessionID, Status: string(req.Status), BeforeRunID: req.BeforeRunID, Limit: req.Limit,
 		})
-		runs = runsOf(rows)
-		return err
+		return runsOf(rows), err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return runs, nil
 }
 
 // GetRunRequest names a run, or a session for the run to show of it.
@@ -138,18 +116,13 @@ func (s *Store) GetRun(ctx context.Context, req GetRunRequest) (*RunStatus, erro
 	if (req.RunID == "") == (req.SessionID == "") {
 		return nil, badRequest("runId", "or sessionId must be given, and not both")
 	}
-	var status *RunStatus
-	err := s.read(ctx, func(t *tx) error {
+	return answer(ctx, s.read, func(t *tx) (*RunStatus, error) {
 		row, ok, err := t.show(req)
-		if ok {
-			status = &RunStatus{runOf(row), safetext.Plain(t.line(row))}
+		if !ok {
+			return nil, err
 		}
-		return err
+		return &RunStatus{runOf(row), safetext.Plain(t.line(row))}, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return status, nil
 }
 
 func (t *tx) show(req GetRunRequest) (db.Run, bool, error) {

@@ -114,6 +114,24 @@ func (s *Store) read(ctx context.Context, do func(*tx) error) error {
 	})
 }
 
+// transactor is Store.write or Store.read.
+type transactor = func(context.Context, func(*tx) error) error
+
+// answer runs do in one transaction and returns what it gave, or an error and
+// nothing.
+func answer[T any](ctx context.Context, transact transactor, do func(*tx) (T, error)) (T, error) {
+	var given T
+	err := transact(ctx, func(t *tx) (err error) {
+		given, err = do(t)
+		return err
+	})
+	if err != nil {
+		var nothing T
+		return nothing, err
+	}
+	return given, nil
+}
+
 func (s *Store) transact(ctx context.Context, run func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
