@@ -11,7 +11,7 @@ help: ## Show the targets
 
 .PHONY: demo
 demo: build ## Show a launch that fails, frees its session, and is started again
-	@bin/wfcore demo 2>/dev/null
+	@bin/wfcore demo
 
 .PHONY: build
 build: ## Build bin/wfcore
@@ -32,9 +32,10 @@ fuzz: ## Fuzz what parses, 30 s each
 	go test ./core/strictjson -run '^$$' -fuzz '^FuzzCanonical$$' -fuzztime 30s -fuzzminimizetime 20x
 
 .PHONY: generate
-generate: ## Regenerate db/ and core/layout/v1.json from sql/
+generate: ## Regenerate db/, core/layout/v1.json and docs/reference.md
 	$(SQLC) generate
 	go generate ./core/layout
+	go run ./cmd/wfcore call --describe > docs/reference.md
 
 .PHONY: verify
 verify: ## Check that generated files match, and that every query prepares

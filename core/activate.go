@@ -42,7 +42,8 @@ func (t *tx) markRunning(req MarkRunningRequest) (db.Run, error) {
 	if row, err = t.get(req.RunID); err != nil {
 		return row, err
 	}
-	if Status(row.Status) == Running && live(row, req.ClaimToken, t.nowMS) {
+	repeated := Status(row.Status) == Running && live(row, req.ClaimToken, t.nowMS)
+	if repeated && sameDigest(row, req.DefinitionDigest) {
 		return row, nil
 	}
 	return row, t.refuse(row, refusal{to: Running, from: []Status{Starting}, digest: req.DefinitionDigest})

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/safetext"
 )
 
 var allFailures = append(slices.Clone(core.LaunchFailures), core.RunFailures...)
@@ -33,6 +34,12 @@ func TestFailureMessage(t *testing.T) {
 			}
 			if strings.Count(message, `"`) != 2 {
 				t.Errorf("%s: the detail is not quoted once: %.80q", code, message)
+			}
+		}
+		for _, detail := range []string{"Authorization: Bearer abcdef1234567890", "Cookie: a=b; c=d", "password=hunter2hunter2"} {
+			message := core.FailureMessage(code, detail)
+			if again := safetext.Line(message); again != message {
+				t.Errorf("%s: %q reads as %q", code, message, again)
 			}
 		}
 		message := core.FailureMessage(code, "GET https://bob:hunter2hunter2@host failed: Authorization: Bearer abcdef1234567890")

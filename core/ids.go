@@ -36,7 +36,7 @@ func (s *Store) NewRunID(ctx context.Context, req NewRunIDRequest) (NewRunIDResp
 
 func runIDName(name string) string {
 	clean := strings.Map(func(r rune) rune {
-		if r < 0x80 && (isAlnum(byte(r)) || strings.ContainsRune("._-", r)) {
+		if isRunIDRune(r) {
 			return r
 		}
 		return '-'

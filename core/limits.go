@@ -2,7 +2,8 @@ package core
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,27 +26,30 @@ const (
 	MaxLease        = time.Hour
 )
 
-// rule checks one field of a request and says what is wrong with it, or "".
-type rule func(value any) string
+// rule is what a field of a request may hold.
+type rule struct {
+	says string // completes "must be"
+	ok   func(value any) bool
+}
 
 // rules are what `check` tags name.
 var rules = map[string]rule{
-	"key":     checkKey,
-	"runid":   checkRunID,
-	"ref":     checkSourceRef,
-	"detail":  checkDetail,
-	"lease":   checkRange(1, int64(MaxLease/time.Millisecond)),
-	"limit":   checkRange(1, MaxList),
-	"seq":     checkRange(0, 1<<53),
-	"flag":    func(any) string { return "" },
-	"input":   checkJSON(MaxInputBytes),
-	"source":  checkSource,
-	"options": checkObject(MaxJSONBytes),
-	"payload": checkObject(MaxPayloadBytes),
+	"key":     {"1 to 512 UTF-16 code units without control characters", isKey},
+	"runid":   {"1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit", isRunID},
+	"ref":     {"1 to 512 UTF-16 code units without control characters or a URL's user info", isSourceRef},
+	"detail":  {"a text of at most 1 MiB", func(v any) bool { return len(v.(string)) <= MaxDetailBytes }},
+	"lease":   inRange(1, int64(MaxLease/time.Millisecond)),
+	"limit":   inRange(1, MaxList),
+	"seq":     inRange(0, 1<<53),
+	"flag":    {"true or false", func(any) bool { return true }},
+	"input":   {"JSON of at most 1 MiB", maxJSON(MaxInputBytes)},
+	"source":  {"JSON of at most 64 KiB without a URL's user info", isSource},
+	"options": {"an object of at most 64 KiB", isObject(MaxJSONBytes)},
+	"payload": {"an object of at most 8 KiB", isObject(MaxPayloadBytes)},
 	"status":  oneOf(Statuses),
 	"launch":  oneOf(LaunchFailures),
 	"failure": oneOf(RunFailures),
-	"anycode": oneOf(append(append([]FailureCode{}, LaunchFailures...), RunFailures...)),
+	"anycode": oneOf(slices.Concat(LaunchFailures, RunFailures)),
 	"outcome": oneOf([]Status{Done, Failed}),
 	"ended":   oneOf([]Status{Done, Failed, Cancelled}),
 	"event":   oneOf(hostEvents),
@@ -53,105 +57,69 @@ var rules = map[string]rule{
 	"finding": oneOf(FindingKinds),
 }
 
-func checkKey(value any) string {
+// allows returns what is wrong with a value under a rule, or "".
+func (r rule) allows(value any) string {
+	if r.ok(value) {
+		return ""
+	}
+	return "must be " + r.says
+}
+
+func isKey(value any) bool {
 	key := value.(string)
 	units := strictjson.UTF16Len(key)
-	switch {
-	case units < 1 || units > MaxKeyUnits:
-		return "must be 1 to 512 UTF-16 code units long"
-	case !utf8.ValidString(key):
-		return "must be valid UTF-8"
-	case strings.ContainsFunc(key, isControl):
-		return "must not contain control characters"
-	}
-	return ""
+	return units >= 1 && units <= MaxKeyUnits && utf8.ValidString(key) && !strings.ContainsFunc(key, isControl)
 }
 
 func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r < 0xa0) }
 
-func checkRunID(value any) string {
+func isRunID(value any) bool {
 	id := value.(string)
-	ok := len(id) >= 1 && len(id) <= MaxRunIDBytes && isAlnum(id[0])
-	for i := 1; ok && i < len(id); i++ {
-		ok = isAlnum(id[i]) || strings.IndexByte("._-", id[i]) >= 0
+	if len(id) < 1 || len(id) > MaxRunIDBytes || !isAlnum(id[0]) {
+		return false
 	}
-	if !ok {
-		return "must be 1 to 200 letters, digits, '.', '_' or '-', and start with a letter or digit"
-	}
-	return ""
+	return !strings.ContainsFunc(id, func(r rune) bool { return !isRunIDRune(r) })
 }
 
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+func isRunIDRune(r rune) bool {
+	return r < 0x80 && (isAlnum(byte(r)) || strings.ContainsRune("._-", r))
+}
 
 func isAlnum(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// checkSourceRef refuses user info, which would store a credential.
-func checkSourceRef(value any) string {
-	if reason := checkKey(value); reason != "" {
-		return reason
-	}
-	if safetext.HasUserInfo(value.(string)) {
-		return "must not carry user info in a URL"
-	}
-	return ""
+// isSourceRef refuses user info, which would store a credential.
+func isSourceRef(value any) bool { return isKey(value) && !safetext.HasUserInfo(value.(string)) }
+
+func inRange(low, high int64) rule {
+	return rule{fmt.Sprintf("from %d to %d", low, high), func(value any) bool {
+		n := value.(int64)
+		return n >= low && n <= high
+	}}
 }
 
-// checkDetail bounds the raw text of an error; it is made safe before it is stored.
-func checkDetail(value any) string {
-	if len(value.(string)) > MaxDetailBytes {
-		return "must be at most 1 MiB"
-	}
-	return ""
+// maxJSON bounds a text that is canonical already.
+func maxJSON(bytes int) func(any) bool {
+	return func(value any) bool { return len(value.(json.RawMessage)) <= bytes }
 }
 
-func checkRange(low, high int64) rule {
-	return func(value any) string {
-		if n := value.(int64); n < low || n > high {
-			return "must be from " + itoa(low) + " to " + itoa(high)
-		}
-		return ""
-	}
+func isSource(value any) bool {
+	return !safetext.HasUserInfo(string(value.(json.RawMessage))) && maxJSON(MaxJSONBytes)(value)
 }
 
-// checkJSON bounds a text that is canonical already.
-func checkJSON(max int) rule {
-	return func(value any) string {
-		if len(value.(json.RawMessage)) > max {
-			return "must be at most " + itoa(int64(max)) + " bytes of canonical JSON"
-		}
-		return ""
-	}
-}
-
-func checkSource(value any) string {
-	raw := value.(json.RawMessage)
-	if safetext.HasUserInfo(string(raw)) {
-		return "must not carry user info in a URL"
-	}
-	return checkJSON(MaxJSONBytes)(raw)
-}
-
-func checkObject(max int) rule {
-	return func(value any) string {
-		raw := value.(json.RawMessage)
-		if strictjson.KindOf(raw) != strictjson.KindObject {
-			return "must be an object"
-		}
-		return checkJSON(max)(raw)
+func isObject(bytes int) func(any) bool {
+	return func(value any) bool {
+		return strictjson.KindOf(value.(json.RawMessage)) == strictjson.KindObject && maxJSON(bytes)(value)
 	}
 }
 
 func oneOf[T ~string](values []T) rule {
-	return func(value any) string {
-		names := make([]string, len(values))
-		for i, v := range values {
-			if string(v) == value.(string) {
-				return ""
-			}
-			names[i] = string(v)
-		}
-		return "must be one of " + strings.Join(names, ", ")
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = string(v)
 	}
+	return rule{"one of " + strings.Join(names, ", "), func(value any) bool {
+		return slices.Contains(names, value.(string))
+	}}
 }

@@ -57,7 +57,7 @@ func (f Finding) check() error {
 	switch f.Kind {
 	case FindingStartFailed:
 		bare.Code, bare.Message = f.Code, f.Message
-		if reason := rules["launch"](string(f.Code)); reason != "" {
+		if reason := rules["launch"].allows(string(f.Code)); reason != "" {
 			return badRequest("finding.code", "%s", reason)
 		}
 	case FindingTerminal:
@@ -68,7 +68,7 @@ func (f Finding) check() error {
 		if f.Status != Failed && (f.Code != "" || f.Message != "") {
 			return badRequest("finding.code", "belongs to a failed bundle only")
 		}
-		if reason := rules["failure"](string(f.Code)); f.Code != "" && reason != "" {
+		if reason := rules["failure"].allows(string(f.Code)); f.Code != "" && reason != "" {
 			return badRequest("finding.code", "%s", reason)
 		}
 	case FindingRunning:

@@ -94,7 +94,7 @@ func (f *field) set(name string, value []byte, dst reflect.Value) error {
 		if err := json.Unmarshal(value, &text); err != nil {
 			return badRequest(name, "must be a string")
 		}
-		if reason := rules[f.rule](text); text == "" && reason != "" {
+		if reason := rules[f.rule].allows(text); text == "" && reason != "" {
 			return badRequest(name, "%s", reason)
 		}
 		dst.SetString(text)
@@ -103,7 +103,7 @@ func (f *field) set(name string, value []byte, dst reflect.Value) error {
 		if kind != strictjson.KindNumber || !ok {
 			return badRequest(name, "must be an integer")
 		}
-		if reason := rules[f.rule](n); n == 0 && reason != "" {
+		if reason := rules[f.rule].allows(n); n == 0 && reason != "" {
 			return badRequest(name, "%s", reason)
 		}
 		dst.SetInt(n)
@@ -151,10 +151,13 @@ func (p *plan) check(path string, v reflect.Value) error {
 
 func (f *field) check(name string, v reflect.Value) error {
 	if v.IsZero() {
-		if !f.optional {
-			return badRequest(name, "is missing")
+		switch {
+		case f.optional:
+			return nil
+		case v.Kind() == reflect.Int64:
+			return badRequest(name, "is missing, or 0: it must be %s", rules[f.rule].says)
 		}
-		return nil
+		return badRequest(name, "is missing")
 	}
 	if f.nested != nil {
 		return f.nested.check(name, v.Elem())
@@ -166,7 +169,7 @@ func (f *field) check(name string, v reflect.Value) error {
 		}
 		v.SetBytes(canonical)
 	}
-	if reason := rules[f.rule](value(v)); reason != "" {
+	if reason := rules[f.rule].allows(value(v)); reason != "" {
 		return badRequest(name, "%s", reason)
 	}
 	return nil

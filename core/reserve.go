@@ -55,6 +55,9 @@ func (s *Store) ReservePreparedRun(ctx context.Context, req ReserveRequest) (Res
 	if err := check(&req); err != nil {
 		return ReserveResponse{}, err
 	}
+	if req.ParentRunID == req.RunID {
+		return ReserveResponse{}, badRequest("parentRunId", "must be another run")
+	}
 	return answer(ctx, s.write, func(t *tx) (ReserveResponse, error) {
 		row, err := t.reserve(req)
 		return startAnswer(row), err

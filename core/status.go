@@ -174,7 +174,7 @@ func queuedAdvice(row db.Run) string {
 }
 
 func failedVerb(row db.Run) string {
-	if rules["launch"](text(row.ErrorCode)) == "" {
+	if rules["launch"].allows(text(row.ErrorCode)) == "" {
 		return "failed to start"
 	}
 	return "failed"

@@ -3,7 +3,6 @@ package core
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/pi-workflows/wfcore/db"
 )
@@ -74,30 +73,33 @@ func (t *tx) refuse(row db.Run, r refusal) error {
 		return NewError(CodeNotOwner, Details{"runId": row.RunID}, "run %s belongs to another session or host", row.RunID)
 	case !slices.Contains(r.from, Status(row.Status)):
 		return invalidTransition(row, r)
-	case r.digest != "" && row.DefinitionDigest != r.digest && row.DefinitionDigest != anyDigest:
+	case !sameDigest(row, r.digest):
 		return NewError(CodeSourceChanged, Details{"runId": row.RunID, "definitionDigest": row.DefinitionDigest},
 			"the definition of run %s is not the one that was queued", row.RunID)
 	}
 	return claimLost(row)
 }
 
-// anyDigest is stored where a host could not tell the digest: it matches any.
-const anyDigest = "unavailable"
+// sameDigest compares as RunMarkRunning does: a digest that is not given, or is
+// stored as unavailable, matches.
+func sameDigest(row db.Run, digest string) bool {
+	return digest == "" || row.DefinitionDigest == "unavailable" || row.DefinitionDigest == digest
+}
 
 func invalidTransition(row db.Run, r refusal) error {
 	details := Details{"runId": row.RunID, "status": row.Status}
 	if row.ErrorCode != nil {
 		details["errorCode"] = *row.ErrorCode
 	}
-	names := make([]string, len(r.from))
-	for i, s := range r.from {
-		names[i] = string(s)
+	switch {
+	case Status(row.Status).Terminal():
+		return NewError(CodeInvalidTransition, details, "run %s has ended as %s", row.RunID, row.Status)
+	case r.to == Status(row.Status):
+		return NewError(CodeInvalidTransition, details, "run %s is %s already", row.RunID, row.Status)
+	case r.to == "":
+		return NewError(CodeInvalidTransition, details, "run %s is %s, and has no such claim", row.RunID, row.Status)
 	}
-	from := strings.Join(names, " or ")
-	if r.to == "" {
-		return NewError(CodeInvalidTransition, details, "run %s is %s; only a %s run has this claim to hold or take", row.RunID, row.Status, from)
-	}
-	return NewError(CodeInvalidTransition, details, "run %s is %s; only a %s run can become %s", row.RunID, row.Status, from, r.to)
+	return NewError(CodeInvalidTransition, details, "run %s is %s, and cannot become %s", row.RunID, row.Status, r.to)
 }
 
 func claimLost(row db.Run) error {

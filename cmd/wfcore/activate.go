@@ -17,12 +17,14 @@ import (
 
 // activation is one run on its way through one engine.
 type activation struct {
-	app    *app
-	store  *sqlite.Store
-	run    core.Run
-	lease  time.Duration
-	poll   time.Duration
-	engine *engine
+	app   *app
+	store *sqlite.Store
+	run   core.Run
+	lease time.Duration
+	poll  time.Duration
+	// build and timeout bound the engine's time to get ready, and to end; 0 is none.
+	build, timeout time.Duration
+	engine         *engine
 }
 
 func (a *app) activateCommand() *cobra.Command {
@@ -37,23 +39,29 @@ recovered first.
 
 The engine gets the run's input as one line of JSON on stdin, builds, and prints
 "ready" on a line of its own. Then the run is marked running, and the engine reads
-"go"; only now may it act. Exit 0 is done; anything else is failed, with its last
-line on stderr as the reason. An engine that ends before "ready" is a failed launch.
-The claim is renewed while the engine works; it is killed when the run is cancelled
-or its claim is lost. A signal ends the engine and lets the claim expire at once.`,
+"go"; only now may it act. Without "go" (stdin ends) it must not act: wfcore is gone.
+Exit 0 is done; anything else is failed, with its last line on stderr as the reason.
+An engine that ends before "ready" is a failed launch. WFCORE_RUN_ID, WFCORE_WORKFLOW,
+WFCORE_SOURCE and WFCORE_SESSION are in its environment.
+
+The claim is renewed while the engine works; it is killed when the run is cancelled or
+its claim is lost. A signal ends the engine and lets the claim expire at once.
+
+Exits with 0 where the run is done, 1 where it ended otherwise, 3 where nothing is
+queued, 130 after a signal.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if command == "" {
 				return usage("--exec CMD is missing: the engine that runs the workflow")
 			}
-			if act.lease < time.Millisecond || act.lease > core.MaxLease || act.poll <= 0 {
-				return usage("--lease must be from 1ms to 1h, and --poll more than 0")
+			if act.lease < time.Millisecond || act.lease > core.MaxLease || act.poll <= 0 || act.build < 0 || act.timeout < 0 {
+				return usage("--lease must be from 1ms to 1h, --poll more than 0, --build-timeout and --timeout not less than 0")
 			}
 			runID := ""
 			if len(args) == 1 {
 				runID = args[0]
 			}
-			return a.with(cmd.Context(), sqlite.Options{}, func(s *sqlite.Store) error {
+			return a.with(cmd.Context(), sqlite.Options{Existing: true}, func(s *sqlite.Store) error {
 				act.store = s
 				return act.activate(cmd.Context(), runID, session, runner, command)
 			})
@@ -65,6 +73,8 @@ or its claim is lost. A signal ends the engine and lets the claim expire at once
 	flags.StringVar(&runner, "runner", runnerID(), "name of this runner")
 	flags.DurationVar(&act.lease, "lease", core.DefaultLease, "how long a claim lives unless it is renewed")
 	flags.DurationVar(&act.poll, "poll", 3*time.Second, "how often to look for a cancellation")
+	flags.DurationVar(&act.build, "build-timeout", 10*time.Minute, "how long the engine may take to get ready; 0 is for ever")
+	flags.DurationVar(&act.timeout, "timeout", 0, "how long the engine may take after go; 0 is for ever")
 	return cmd
 }
 
@@ -77,16 +87,19 @@ func runnerID() string {
 }
 
 func (act *activation) activate(ctx context.Context, runID, session, runner, command string) error {
-	if _, err := recoverRuns(ctx, act.store, session, runID, "none"); err != nil {
+	settled, err := recoverRuns(ctx, act.store, session, runID, "none")
+	if err != nil {
 		return err
+	}
+	for _, r := range settled {
+		act.app.say("run %s was %s with its runner gone, and is now %s", r.RunID, r.Was, r.Status)
 	}
 	claimed, err := act.claim(ctx, runID, session, runner)
 	if err != nil {
 		return err
 	}
 	if claimed == nil {
-		act.app.say("nothing is queued")
-		return act.app.out.show(nil, "Nothing is queued.")
+		return core.NewError(core.CodeNotFound, nil, "nothing is queued")
 	}
 	act.run = *claimed
 	ended, err := act.work(ctx, command)
@@ -111,16 +124,17 @@ func (act *activation) work(ctx context.Context, command string) (core.Run, erro
 	if err != nil {
 		return act.failLaunch(ctx, code, err.Error())
 	}
-	act.engine, err = startEngine(command, act.run.Input, act.app.say)
+	act.engine, err = startEngine(command, act.run, act.app.say)
 	if err != nil {
 		return act.failLaunch(ctx, core.FailureActivationFailed, err.Error())
 	}
 	defer act.engine.kill()
-	ready, err := act.wait(ctx, act.engine.ready)
-	if err != nil {
+	switch what, err := act.wait(ctx, act.engine.ready, act.build); {
+	case err != nil:
 		return act.run, err
-	}
-	if !ready {
+	case what == timedOut:
+		return act.failLaunch(ctx, core.FailureActivationFailed, "the engine was not ready after "+act.build.String())
+	case what == ended:
 		return act.failLaunch(ctx, core.FailureActivationFailed, act.engine.reason())
 	}
 	// The source may have changed while the engine built.
@@ -140,10 +154,16 @@ func (act *activation) work(ctx context.Context, command string) (core.Run, erro
 	}
 	act.app.say("run %s is running", act.run.RunID)
 	act.engine.release()
-	if _, err := act.wait(ctx, nil); err != nil {
+	what, err := act.wait(ctx, nil, act.timeout)
+	switch {
+	case err != nil:
 		return act.run, err
+	case what == timedOut:
+		return act.finish(ctx, core.FailureTimedOut, "the engine had not ended after "+act.timeout.String())
+	case act.engine.err != nil:
+		return act.finish(ctx, core.FailureRunFailed, act.engine.reason())
 	}
-	return act.finish(ctx)
+	return act.finish(ctx, "", "")
 }
 
 // currentDigest hashes a source that is a file. Of any other nothing is known, and
@@ -158,26 +178,39 @@ func (act *activation) currentDigest() (string, core.FailureCode, error) {
 		return "", core.FailureWorkflowNotFound, err
 	}
 	if digest != act.run.DefinitionDigest {
-		return "", core.FailureSourceChanged, fmt.Errorf("%s is not what it was", filepath.Base(source.Path))
+		return "", core.FailureSourceChanged, fmt.Errorf("%s is not the file that was queued", filepath.Base(source.Path))
 	}
 	return digest, "", nil
 }
 
-// wait keeps the claim until the engine is ready, which it returns, or ended, and
-// looks for a cancellation at each poll.
-func (act *activation) wait(ctx context.Context, ready <-chan struct{}) (bool, error) {
+// What wait waited for.
+const (
+	ready = iota
+	ended
+	timedOut
+)
+
+// wait keeps the claim until the engine is ready, has ended, or its time is over,
+// and looks for a cancellation at each poll.
+func (act *activation) wait(ctx context.Context, isReady <-chan struct{}, limit time.Duration) (int, error) {
+	var over <-chan time.Time
+	if limit > 0 {
+		over = time.After(limit)
+	}
 	renew, poll := time.NewTicker(max(act.lease/3, time.Millisecond)), time.NewTicker(act.poll)
 	defer renew.Stop()
 	defer poll.Stop()
 	for {
 		var err error
 		select {
-		case <-ready:
-			return true, nil
+		case <-isReady:
+			return ready, nil
 		case <-act.engine.done:
-			return false, nil
+			return ended, nil
+		case <-over:
+			return timedOut, nil
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return ended, ctx.Err()
 		case <-renew.C:
 			_, err = act.store.RenewRunClaim(ctx, core.RenewRequest{
 				RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, LeaseMS: act.lease.Milliseconds(),
@@ -186,7 +219,7 @@ func (act *activation) wait(ctx context.Context, ready <-chan struct{}) (bool, e
 			_, err = act.store.VerifyRunClaim(ctx, core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken})
 		}
 		if err != nil && core.CodeOf(err) != core.CodeStoreUnavailable {
-			return false, err
+			return ended, err
 		}
 	}
 }
@@ -212,10 +245,11 @@ func (act *activation) failLaunch(ctx context.Context, code core.FailureCode, de
 	return act.store.RecoverExpiredStartingRun(ctx, req)
 }
 
-func (act *activation) finish(ctx context.Context) (core.Run, error) {
+// finish ends the run: as done without a code, else as failed.
+func (act *activation) finish(ctx context.Context, code core.FailureCode, detail string) (core.Run, error) {
 	req := core.FinishRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, Status: core.Done}
-	if act.engine.err != nil {
-		req.Status, req.ErrorCode, req.ErrorMessage = core.Failed, core.FailureRunFailed, act.engine.reason()
+	if code != "" {
+		req.Status, req.ErrorCode, req.ErrorMessage = core.Failed, code, detail
 	}
 	return again(func() (core.Run, error) { return act.store.FinishRunningRun(ctx, req) })
 }
@@ -240,7 +274,7 @@ func (act *activation) givenUp(ctx context.Context, cause error) error {
 		if _, err := act.store.ReleaseRunClaim(rest, hold); err != nil {
 			act.app.say("the claim could not be released: %v", err)
 		}
-		return exitError{130, fmt.Sprintf("stopped; run %s can be recovered at once", act.run.RunID)}
+		return exitError{130, fmt.Sprintf("stopped; run %s can be recovered at once, by `wfcore recover` or the next `wfcore activate`", act.run.RunID)}
 	}
 	now, err := act.store.GetRun(rest, core.GetRunRequest{RunID: act.run.RunID})
 	if err != nil {

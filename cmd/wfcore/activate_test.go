@@ -182,12 +182,44 @@ func TestActivateClaimLost(t *testing.T) {
 	}
 }
 
+// An engine that is stuck does not hold its session for ever.
+func TestActivateTimeouts(t *testing.T) {
+	for name, c := range map[string]struct{ flag, engine, code string }{
+		"never ready": {"--build-timeout", "read -r i; read -r never", "activation_failed"},
+		"never ends":  {"--timeout", "read -r i; echo ready; read -r g; read -r never", "timed_out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			id := h.start("--session", "s")
+			if r := h.run("activate", id, "--session", "s", c.flag, "1ms", "--exec", c.engine); r.code != 1 {
+				t.Errorf("exit %d: %s", r.code, r.stderr)
+			}
+			if run := decode[map[string]any](t, h.ok("status", id, "-o", "json")); run["errorCode"] != c.code {
+				t.Errorf("errorCode %v", run["errorCode"])
+			}
+		})
+	}
+}
+
+// The engine is told which run it is, and nothing private.
+func TestActivateEnvironment(t *testing.T) {
+	h := newHost(t)
+	id := h.start("--session", "s")
+	seen := filepath.Join(h.dir, "seen")
+	engine := `echo "$WFCORE_RUN_ID $WFCORE_WORKFLOW $WFCORE_SOURCE $WFCORE_SESSION" > ` + seen + `; ` + engineOK
+	h.ok("activate", "--session", "s", "--exec", engine)
+	if want := id + " greet " + filepath.Join(h.dir, "greet.workflow") + " s\n"; h.read(seen) != want {
+		t.Errorf("got %q want %q", h.read(seen), want)
+	}
+}
+
 func TestActivateNothing(t *testing.T) {
 	h := newHost(t)
-	if r := h.run("activate", "--exec", engineOK, "-o", "json"); r.code != 0 || r.stdout != "null\n" {
-		t.Errorf("exit %d: %q", r.code, r.stdout)
+	h.ok("cancel", h.start())
+	if r := h.run("activate", "--exec", engineOK); r.code != 3 || r.stdout != "" || !strings.Contains(r.stderr, "nothing is queued") {
+		t.Errorf("exit %d: %q", r.code, r.stderr)
 	}
-	for _, args := range [][]string{{"activate"}, {"activate", "--exec", "true", "--lease", "0s"}, {"activate", "--exec", "true", "--lease", "2h"}, {"activate", "--exec", "true", "--poll", "0s"}} {
+	for _, args := range [][]string{{"activate"}, {"activate", "--exec", "true", "--lease", "0s"}, {"activate", "--exec", "true", "--lease", "2h"}, {"activate", "--exec", "true", "--poll", "0s"}, {"activate", "--exec", "true", "--timeout", "-1s"}} {
 		if r := h.run(args...); r.code != 2 {
 			t.Errorf("%v: exit %d", args, r.code)
 		}

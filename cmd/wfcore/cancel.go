@@ -18,7 +18,7 @@ func (a *app) cancelCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.RunID, req.Origin = args[0], core.Origin(origin)
-			return a.with(cmd.Context(), sqlite.Options{}, func(s *sqlite.Store) error {
+			return a.with(cmd.Context(), sqlite.Options{Existing: true}, func(s *sqlite.Store) error {
 				run, err := s.CancelPreparedRun(cmd.Context(), req)
 				if err != nil {
 					return err

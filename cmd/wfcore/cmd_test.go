@@ -55,6 +55,7 @@ func TestBadArguments(t *testing.T) {
 		{"start", "greet", "--source", source, "--options", "[]"},
 		{"start", "greet", "--source", "https://user:secret@host/x"},
 		{"start", "greet", "--source", h.dir},
+		{"start", "greet", "--source", "file://" + source}, {"start", "greet", "--source", "./a:b"},
 		{"call"}, {"call", "nope"}, {"call", "listRuns", "{"}, {"call", "listRuns", `{"limit":1,"now":"2026-01-01T00:00:00.000Z"}`},
 	} {
 		if r := h.run(args...); r.code != 2 || r.stdout != "" || r.stderr == "" {
@@ -192,14 +193,52 @@ func TestRecover(t *testing.T) {
 		if got := [2]string{h.status(starting), h.status(running)}; got != want {
 			t.Errorf("%s: got %v want %v", finding, got, want)
 		}
-		if r := h.run("recover", running); r.code != 4 || !strings.Contains(r.stderr, "nothing to recover") {
+		if r := h.run("recover", running); r.code != 4 || !strings.Contains(r.stderr, "invalid_transition") {
+			t.Errorf("%s again: exit %d: %s", finding, r.code, r.stderr)
+		}
+		if r := h.run("recover"); r.code != 0 || !strings.Contains(r.stderr, "nothing to recover") {
 			t.Errorf("%s again: exit %d: %s", finding, r.code, r.stderr)
 		}
 	}
 }
 
+// A run that is named says why it cannot be recovered.
+func TestRecoverOfALiveOrForeignRun(t *testing.T) {
+	h := newHost(t)
+	starting, running := h.start("--session", "s1"), h.start("--session", "s2")
+	h.ok("call", "claimPreparedRun", `{"runId":"`+starting+`","sessionId":"s1","runnerId":"me"}`)
+	h.ok("call", "claimPreparedRun", `{"runId":"`+running+`","sessionId":"s2","runnerId":"me","claimToken":"t"}`)
+	h.ok("call", "markPreparedRunRunning", `{"runId":"`+running+`","claimToken":"t"}`)
+	for _, c := range []struct{ run, session, code string }{
+		{starting, "s1", "claim_live"}, {starting, "s2", "not_owner"}, {running, "s2", "claim_live"}, {running, "s1", "not_owner"},
+	} {
+		if r := h.run("recover", c.run, "--session", c.session); r.code != 4 || !strings.Contains(r.stderr, c.code) {
+			t.Errorf("%+v: exit %d: %s", c, r.code, r.stderr)
+		}
+	}
+}
+
+// Only a start and rpc make a store; a mistyped path must not.
+func TestOnlyAStartMakesAStore(t *testing.T) {
+	h := newHost(t)
+	for _, args := range [][]string{
+		{"runs"}, {"events"}, {"show", "r"}, {"status", "r"}, {"cancel", "r"}, {"recover"}, {"activate", "--exec", "true"},
+		{"call", "listRuns", `{"limit":1}`}, {"call", "cancelPreparedRun", `{"runId":"r"}`},
+	} {
+		if r := h.run(args...); r.code != 3 || !strings.Contains(r.stderr, "there is no store at") {
+			t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	if _, err := os.Stat(h.env["WFCORE_DB"]); err == nil {
+		t.Error("a store was made")
+	}
+}
+
 func TestVersion(t *testing.T) {
 	h := newHost(t)
+	if a, b := h.ok("version"), h.ok("--version"); a != b {
+		t.Errorf("version says %q, --version %q", a, b)
+	}
 	v := decode[versionInfo](t, h.ok("version", "-o", "json"))
 	if v.SQLite == "" || v.Go == "" || v.Commit == "" || v.SchemaID != "pi-workflows.controller-store.v1" {
 		t.Errorf("got %+v", v)
@@ -214,7 +253,7 @@ func TestDemo(t *testing.T) {
 	rest := out
 	for _, want := range []string{
 		"queued ", "reserved by", "launch_failed", "source_changed", "failed to start", "free",
-		"queued ", "reserved by", "starting ", "running ", "done ", "is done", "free", "The store: ",
+		"queued ", "reserved by", "starting ", "running ", "done ", "is done", "free", "and --db:",
 	} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,12 +36,14 @@ end. Every line of the timeline is read back from the file.`,
 			if err != nil {
 				return err
 			}
-			a.db = filepath.Join(dir, "store", "controller.sqlite")
-			d := demo{app: a, source: filepath.Join(dir, "greet.workflow")}
+			quiet := *a
+			quiet.stderr = io.Discard // the timeline is the talk
+			quiet.db = filepath.Join(dir, "store", "controller.sqlite")
+			d := demo{app: &quiet, source: filepath.Join(dir, "greet.workflow")}
 			if err := d.play(cmd.Context()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "\nThe store: %s\n", a.db)
+			_, err = fmt.Fprintf(a.stdout, "\nLook into it with `wfcore runs`, `show` or `events`, and --db:\n%s\n", quiet.db)
 			return err
 		},
 	}
@@ -123,7 +126,7 @@ func (d *demo) tell(ctx context.Context, s *sqlite.Store) error {
 	for _, e := range events {
 		at := strings.TrimSuffix(e.RecordedAt[len("2006-01-02T"):], "Z")
 		pad := strings.Repeat(" ", 13-len(e.Type))
-		fmt.Fprintf(d.app.stdout, "   %s  %s%s  %s  %s\n", at, d.app.out.paint(e.Type), pad, e.RunID, errorCode(e))
+		fmt.Fprintf(d.app.stdout, "   %s  %s%s  %s%s\n", at, d.app.out.paint(e.Type), pad, e.RunID, errorCode(e))
 		d.after = e.Seq
 	}
 	status, err := s.GetRun(ctx, core.GetRunRequest{SessionID: demoSession})
@@ -151,5 +154,8 @@ func errorCode(e core.Event) string {
 	if json.Unmarshal(e.Payload, &p) != nil {
 		return ""
 	}
-	return p.ErrorCode
+	if p.ErrorCode == "" {
+		return ""
+	}
+	return "  " + p.ErrorCode
 }

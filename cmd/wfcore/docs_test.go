@@ -61,7 +61,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 	}
 	cmd := exec.Command("sh", "-e", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -69,6 +69,19 @@ func TestReadmeCommandsRun(t *testing.T) {
 	for _, want := range []string{"queued (run ", "is queued", `hello from {"who":"world"}`, "is done", "running"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is not in %s", want, out)
+		}
+	}
+}
+
+// The messages that operations.md shows are a launch cycle that works.
+func TestDocumentedMessagesWork(t *testing.T) {
+	lines := blocks(t, "docs/operations.md", "json")
+	if len(lines) != 1 {
+		t.Fatalf("%d blocks", len(lines))
+	}
+	for i, r := range newHost(t).rpc(lines[0]) {
+		if r.Error != nil {
+			t.Errorf("message %d: %+v", i+1, r.Error.Data)
 		}
 	}
 }
@@ -133,6 +146,12 @@ func TestErrorTableIsTheCodes(t *testing.T) {
 	}
 	if rows := strings.Count(doc, " | yes | ") + strings.Count(doc, " | no | "); rows != len(core.Codes) {
 		t.Errorf("docs/operations.md has %d codes, core has %d", rows, len(core.Codes))
+	}
+}
+
+func TestReferenceIsTheOpTable(t *testing.T) {
+	if out := newHost(t).ok("call", "--describe"); out != readDoc(t, "docs/reference.md") {
+		t.Error("docs/reference.md is out of date: run make generate")
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/pi-workflows/wfcore/core"
 	"github.com/pi-workflows/wfcore/core/safetext"
 )
 
@@ -28,10 +31,15 @@ type engine struct {
 
 // startEngine starts the child in a process group of its own, so that kill reaches
 // what it started. Input goes by stdin only: arguments and environment can be seen
-// by others.
-func startEngine(command string, input []byte, say func(string, ...any)) (*engine, error) {
+// by others. The environment says which run it is.
+func startEngine(command string, run core.Run, say func(string, ...any)) (*engine, error) {
 	e := &engine{cmd: exec.Command("sh", "-c", command), ready: make(chan struct{}), done: make(chan struct{})}
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	e.cmd.Env = append(os.Environ(),
+		"WFCORE_RUN_ID="+run.RunID, "WFCORE_WORKFLOW="+run.WorkflowName, "WFCORE_SOURCE="+run.WorkflowSourceRef)
+	if run.OriginSessionID != nil {
+		e.cmd.Env = append(e.cmd.Env, "WFCORE_SESSION="+*run.OriginSessionID)
+	}
 	e.cmd.WaitDelay = time.Second // for what it started and left with its stdout open
 	stdin, err := e.cmd.StdinPipe()
 	if err != nil {
@@ -46,7 +54,7 @@ func startEngine(command string, input []byte, say func(string, ...any)) (*engin
 	go func() {
 		// A child that does not read its input must not hold us up, and one that
 		// ended says so by its exit.
-		_, _ = e.stdin.Write(append(append([]byte{}, input...), '\n'))
+		_, _ = e.stdin.Write(append(slices.Clone([]byte(run.Input)), '\n'))
 	}()
 	go func() {
 		e.err = e.cmd.Wait()

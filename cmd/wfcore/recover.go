@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -51,13 +50,16 @@ none is the default.`,
 			if len(args) == 1 {
 				runID = args[0]
 			}
-			return a.with(cmd.Context(), sqlite.Options{}, func(s *sqlite.Store) error {
+			return a.with(cmd.Context(), sqlite.Options{Existing: true}, func(s *sqlite.Store) error {
 				results, err := recoverRuns(cmd.Context(), s, session, runID, finding)
 				if err != nil {
 					return err
 				}
 				if runID != "" && len(results) == 0 {
-					return notRecoverable(cmd.Context(), s, runID)
+					return notRecoverable(cmd.Context(), s, session, runID, finding)
+				}
+				if len(results) == 0 {
+					a.say("there is nothing to recover")
 				}
 				return a.showRecovered(results)
 			})
@@ -135,13 +137,19 @@ func recoverRun(ctx context.Context, s *sqlite.Store, session string, run core.R
 	return result, err
 }
 
-// notRecoverable says why a run that was named is not on the list.
-func notRecoverable(ctx context.Context, s *sqlite.Store, runID string) error {
-	run, err := s.GetRun(ctx, core.GetRunRequest{RunID: runID})
+// notRecoverable says why a run that was named is not on the list: the op that
+// would settle it knows.
+func notRecoverable(ctx context.Context, s *sqlite.Store, session, runID, finding string) error {
+	status, err := s.GetRun(ctx, core.GetRunRequest{RunID: runID})
 	if err != nil {
 		return err
 	}
-	return exitError{4, fmt.Sprintf("there is nothing to recover: %s", run.Line)}
+	run := status.Run
+	if run.Status != core.Running {
+		run.Status = core.Starting
+	}
+	_, err = settle(ctx, s, session, run, finding)
+	return err
 }
 
 func settle(ctx context.Context, s *sqlite.Store, session string, run core.Run, finding string) (core.Run, error) {

@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string, sys system) int {
 }
 
 func (a *app) root() *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   "wfcore",
 		Short: "A durable launch queue for workflow runs in one SQLite file",
@@ -46,12 +47,17 @@ something unforeseen, 2 bad request, 3 not found, 4 refused by the state of the
 run, 5 store unavailable (try again), 6 not a v1 store.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return a.prepare()
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.version(cmd.Context())
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().BoolVar(&version, "version", false, "print the versions, as the version command does")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.db, "db", "", "file of the store (default $WFCORE_DB)")
 	flags.StringVarP(&a.output, "output", "o", "table", "output format: table or json")

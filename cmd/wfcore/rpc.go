@@ -168,7 +168,7 @@ func parseRPC(line []byte) (rpcRequest, error) {
 
 func rpcCall(ctx context.Context, s *sqlite.Store, req rpcRequest) *rpcAnswer {
 	if core.FindOp(req.method) == nil {
-		return rpcRefuse(req.id, rpcNoMethod, "there is no such method")
+		return rpcRefuse(req.id, rpcNoMethod, fmt.Sprintf("there is no method %.80q", req.method))
 	}
 	result, err := s.Call(ctx, req.method, req.params)
 	var failure *core.Error

@@ -24,7 +24,7 @@ its newest parked one, else the last that ended.`,
 				req.RunID = args[0]
 			}
 			if (req.RunID == "") == (req.SessionID == "") {
-				return usage("give a RUN or --session SESSION, and not both")
+				return usage("give either a RUN or --session SESSION")
 			}
 			return a.reading(cmd.Context(), func(s *sqlite.Store) error {
 				status, err := s.GetRun(cmd.Context(), req)
@@ -56,6 +56,9 @@ func (a *app) runsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if n := len(runs); int64(n) == req.Limit {
+					a.say("there may be more: --before %s", runs[n-1].RunID)
+				}
 				return a.out.runs(runs)
 			})
 		},
@@ -81,6 +84,9 @@ func (a *app) eventsCommand() *cobra.Command {
 				events, err := s.ListRunEvents(cmd.Context(), req)
 				if err != nil {
 					return err
+				}
+				if n := len(events); int64(n) == req.Limit {
+					a.say("there may be more: --after %d", events[n-1].Seq)
 				}
 				return a.out.events(events)
 			})

@@ -30,8 +30,9 @@ func (a *app) startCommand() *cobra.Command {
 starts when a runner activates it.
 
 --source names a file, whose SHA-256 is stored and compared again at activation, or
-a reference such as builtin:monitor with --digest. --input is private: prefer
---input - or --input @FILE to JSON on the command line, which other users can see.`,
+a reference such as builtin:monitor, of which nothing is known but its --digest.
+--input is private: prefer --input - or --input @FILE to JSON on the command line,
+which other users can see.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.WorkflowName = args[0]
@@ -102,7 +103,7 @@ func identify(req *core.ReserveRequest, source, digest string) error {
 		req.WorkflowSourceRef, req.DefinitionDigest = path, sum
 		req.WorkflowSource, err = json.Marshal(fileSource{"file", path, sum})
 		return err
-	case !strings.Contains(source, ":") || !errors.Is(err, fs.ErrNotExist):
+	case !isReference(source) || !errors.Is(err, fs.ErrNotExist):
 		return usage("the workflow source cannot be read: %v", err)
 	}
 	if digest == "" {
@@ -111,6 +112,13 @@ func identify(req *core.ReserveRequest, source, digest string) error {
 	req.WorkflowSourceRef, req.DefinitionDigest = source, digest
 	req.WorkflowSource, err = json.Marshal(map[string]string{"kind": "reference", "ref": source})
 	return err
+}
+
+// isReference tells scheme:rest from the name of a file. A file: URL is refused,
+// since its content would not be watched.
+func isReference(source string) bool {
+	scheme, _, ok := strings.Cut(source, ":")
+	return ok && len(scheme) > 1 && scheme != "file" && !strings.ContainsAny(scheme, "./\\ ")
 }
 
 func fileDigest(path string) (string, error) {

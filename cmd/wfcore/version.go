@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -24,17 +25,19 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the versions of wfcore, Go, SQLite and the schema",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			lib, err := sqlite.Version(cmd.Context())
-			if err != nil {
-				return err
-			}
-			v := versionInfo{Version: "unknown", Commit: "unknown", Go: runtime.Version(), SQLite: lib, SchemaID: layout.SchemaID}
-			v.readBuild()
-			return a.out.show(v, fmt.Sprintf("wfcore %s\ncommit %s\ngo     %s\nsqlite %s\nschema %s",
-				v.Version, v.Commit, v.Go, v.SQLite, v.SchemaID))
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.version(cmd.Context()) },
 	}
+}
+
+func (a *app) version(ctx context.Context) error {
+	lib, err := sqlite.Version(ctx)
+	if err != nil {
+		return err
+	}
+	v := versionInfo{Version: "unknown", Commit: "unknown", Go: runtime.Version(), SQLite: lib, SchemaID: layout.SchemaID}
+	v.readBuild()
+	return a.out.show(v, fmt.Sprintf("wfcore %s\ncommit %s\ngo     %s\nsqlite %s\nschema %s",
+		v.Version, v.Commit, v.Go, v.SQLite, v.SchemaID))
 }
 
 func (v *versionInfo) readBuild() {

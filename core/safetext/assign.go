@@ -175,7 +175,9 @@ func (r *redactor) header(key, i int) (start, end int) {
 		return at, bareEnd(s, at)
 	}
 	i = skipScheme(s[:end], i)
-	if i == end {
+	// Nothing is left of a value that is redacted already but the marks behind it.
+	rest, done := strings.CutPrefix(s[i:end], redacted)
+	if i == end || done && strings.Trim(rest, " \t\"'`.,;)") == "" {
 		return -1, 0
 	}
 	return i, end

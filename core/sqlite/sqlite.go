@@ -30,6 +30,8 @@ const DefaultWait = 5 * time.Second
 type Options struct {
 	// ReadOnly opens an existing file for reading; an absent one is not_found.
 	ReadOnly bool
+	// Existing makes no file: an absent one is not_found.
+	Existing bool
 	// Wait bounds the wait for a lock; 0 is DefaultWait, negative is none.
 	Wait time.Duration
 	// Now is the clock; nil is the system's.
@@ -64,13 +66,13 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 		return nil, err
 	}
 	switch {
+	case state == absent && (o.ReadOnly || o.Existing):
+		return nil, core.NewError(core.CodeNotFound, core.Details{"path": path}, "there is no store at %s", path)
 	case !o.ReadOnly:
 		if err := makeDir(filepath.Dir(path)); err != nil {
 			return nil, unavailable("the directory of the store cannot be made", err)
 		}
 		return open(ctx, fileDSN(path, "rwc"), pragmasFile, state, o)
-	case state == absent:
-		return nil, core.NewError(core.CodeNotFound, core.Details{"path": path}, "there is no store at %s", path)
 	case state == layout.New:
 		// A store that holds nothing yet reads as an empty one, and is not touched.
 		return open(ctx, memoryDSN, pragmasMemory, layout.New, o)
