@@ -8,7 +8,7 @@ import (
 
 // MarkRunningRequest is the final fence of an activation.
 type MarkRunningRequest struct {
-	RunID      string `json:"runId" check:"runid"`
+	RunID      string `json:"runId" check:"known"`
 	ClaimToken string `json:"claimToken" check:"key"`
 	// DefinitionDigest is that of what was built; given, it must be the stored one.
 	DefinitionDigest string `json:"definitionDigest,omitempty" check:"key"`
@@ -51,7 +51,7 @@ func (t *tx) markRunning(req MarkRunningRequest) (db.Run, error) {
 
 // FailRequest says why a launch failed.
 type FailRequest struct {
-	RunID      string `json:"runId" check:"runid"`
+	RunID      string `json:"runId" check:"known"`
 	ClaimToken string `json:"claimToken" check:"key"`
 	// ErrorCode is one of LaunchFailures.
 	ErrorCode FailureCode `json:"errorCode" check:"launch"`
@@ -67,16 +67,16 @@ func (s *Store) FailPreparedRun(ctx context.Context, req FailRequest) (Run, erro
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	message := FailureMessage(req.ErrorCode, req.ErrorMessage)
-	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, error) {
+	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, payload, error) {
+		message := failureOf(before, req.ErrorCode, req.ErrorMessage)
 		row, ok, err := noRow(t.RunFailStarting(t, db.RunFailStartingParams{
 			RunID: req.RunID, ClaimToken: req.ClaimToken, ErrorCode: string(req.ErrorCode), ErrorMessage: message, NowMS: t.nowMS, Now: t.now,
 		}))
 		if err == nil && !ok {
 			err = t.refuse(before, refusal{to: Failed, from: []Status{Starting}})
 		}
-		return row, err
-	}, failed(req.ErrorCode, message))
+		return row, failed(req.ErrorCode, message), err
+	})
 }
 
 // TurnEvent is what the caller knows of the turn that the end of a run stops or

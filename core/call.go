@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/pi-workflows/wfcore/core/safetext"
 	"github.com/pi-workflows/wfcore/core/strictjson"
 )
 
@@ -80,5 +81,5 @@ func withInstant(ctx context.Context, value []byte) (context.Context, error) {
 	return context.WithValue(ctx, instantKey{}, at), nil
 }
 
-// bounded keeps a foreign name short in a message.
-func bounded(name string) string { return name[:min(len(name), 80)] }
+// bounded makes a name from outside safe and short for a message.
+func bounded(name string) string { return safetext.Truncate(safetext.Line(name), 80) }

@@ -9,7 +9,7 @@ import (
 // ClaimRequest claims one run. Without a session the caller is a detached host,
 // which may claim ownerless runs only.
 type ClaimRequest struct {
-	RunID     string `json:"runId" check:"runid"`
+	RunID     string `json:"runId" check:"known"`
 	SessionID string `json:"sessionId,omitempty" check:"key"`
 	RunnerID  string `json:"runnerId" check:"key"`
 	// ClaimToken is the caller's; absent, the core makes one.

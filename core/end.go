@@ -2,19 +2,20 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/pi-workflows/wfcore/db"
 )
 
 // end runs one arrow in its transaction with its event. move changes the row that
-// it is shown, or says why not.
-func (s *Store) end(ctx context.Context, runID string, move func(t *tx, before db.Run) (db.Run, error), extra payload) (Run, error) {
+// it is shown and adds to the event, or says why not.
+func (s *Store) end(ctx context.Context, runID string, move func(t *tx, before db.Run) (db.Run, payload, error)) (Run, error) {
 	return answer(ctx, s.write, func(t *tx) (Run, error) {
 		before, err := t.get(runID)
 		if err != nil {
 			return Run{}, err
 		}
-		row, err := move(t, before)
+		row, extra, err := move(t, before)
 		if err != nil {
 			return Run{}, err
 		}
@@ -33,6 +34,14 @@ func (t *tx) ended(before, row db.Run, extra payload) error {
 		p["parentRunId"] = text(before.ParentRunID)
 	}
 	return t.arrow(Status(before.Status), row, before.RunnerID, p)
+}
+
+// failureOf is the message of a run's failure, without the input that is stored.
+func failureOf(run db.Run, code FailureCode, detail string) string {
+	if detail != "" {
+		detail = InputHider(json.RawMessage(run.InputJSON))(detail)
+	}
+	return FailureMessage(code, detail)
 }
 
 func failed(code FailureCode, message string) payload {
@@ -72,7 +81,7 @@ func (t *tx) park(before db.Run, token string) (db.Run, error) {
 
 // FinishRequest ends a run that ran.
 type FinishRequest struct {
-	RunID      string `json:"runId" check:"runid"`
+	RunID      string `json:"runId" check:"known"`
 	ClaimToken string `json:"claimToken" check:"key"`
 	// Status is done or failed.
 	Status Status `json:"status" check:"outcome"`
@@ -92,14 +101,14 @@ func (s *Store) FinishRunningRun(ctx context.Context, req FinishRequest) (Run, e
 	if err := checkOutcome(req.Status, req.ErrorCode, req.ErrorMessage); err != nil {
 		return Run{}, err
 	}
-	extra := payload(nil)
-	message := FailureMessage(req.ErrorCode, req.ErrorMessage)
-	if req.Status == Failed {
-		extra = failed(req.ErrorCode, message)
-	}
-	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, error) {
-		return t.finish(before, req.ClaimToken, req.Status, req.ErrorCode, message)
-	}, extra)
+	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, payload, error) {
+		message := failureOf(before, req.ErrorCode, req.ErrorMessage)
+		row, err := t.finish(before, req.ClaimToken, req.Status, req.ErrorCode, message)
+		if req.Status == Failed {
+			return row, failed(req.ErrorCode, message), err
+		}
+		return row, nil, err
+	})
 }
 
 // checkOutcome asks for a code where a run failed, and refuses one elsewhere.
@@ -142,7 +151,7 @@ const (
 
 // CancelRequest cancels a run by its id.
 type CancelRequest struct {
-	RunID string `json:"runId" check:"runid"`
+	RunID string `json:"runId" check:"known"`
 	// SessionID, given, must own the run.
 	SessionID string `json:"sessionId,omitempty" check:"key"`
 	// ClaimToken, given, must be live.
@@ -159,9 +168,10 @@ func (s *Store) CancelPreparedRun(ctx context.Context, req CancelRequest) (Run, 
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, error) {
-		return t.cancel(before, req.SessionID, req.ClaimToken)
-	}, payload{"origin": string(req.Origin)})
+	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, payload, error) {
+		row, err := t.cancel(before, req.SessionID, req.ClaimToken)
+		return row, payload{"origin": string(req.Origin)}, err
+	})
 }
 
 func (t *tx) cancel(before db.Run, session, token string) (db.Run, error) {

@@ -21,12 +21,22 @@ type Event struct {
 }
 
 func eventOf(row db.RunEvent) Event {
-	return Event{row.Seq, readTime(row.RecordedAt), row.RunID, row.WorkflowRef, row.Type, row.RunnerID, rawJSON(row.PayloadJSON)}
+	return Event{row.Seq, readTime(row.RecordedAt), row.RunID, row.WorkflowRef, row.Type, row.RunnerID, readPayload(row.PayloadJSON)}
+}
+
+// readPayload makes a payload safe that another host may have written: a flat
+// object member by member, anything else as one text.
+func readPayload(stored string) json.RawMessage {
+	if safe, err := safePayload(json.RawMessage(stored)); err == nil {
+		return safe
+	}
+	quoted, _ := json.Marshal(safetext.Line(stored))
+	return quoted
 }
 
 // ListEventsRequest asks for the feed of a run, or of all.
 type ListEventsRequest struct {
-	RunID string `json:"runId,omitempty" check:"runid"`
+	RunID string `json:"runId,omitempty" check:"known"`
 	// AfterSeq continues a list after its last event.
 	AfterSeq int64 `json:"afterSeq,omitempty" check:"seq"`
 	Limit    int64 `json:"limit" check:"limit"`
@@ -57,7 +67,7 @@ func (t *tx) feed(req ListEventsRequest) ([]db.RunEvent, error) {
 
 // RecordEventRequest is an event that only a host can know of.
 type RecordEventRequest struct {
-	RunID string `json:"runId" check:"runid"`
+	RunID string `json:"runId" check:"known"`
 	// Type is claim_lost or turn_intent_failed; state events are written by their
 	// transitions alone.
 	Type     EventType `json:"type" check:"event"`
@@ -92,7 +102,7 @@ func (s *Store) RecordRunEvent(ctx context.Context, req RecordEventRequest) (Eve
 
 // safePayload makes a host's payload short, plain and safe.
 func safePayload(raw json.RawMessage) (json.RawMessage, error) {
-	if raw == nil {
+	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
 	}
 	members, err := strictjson.Object(raw)

@@ -11,13 +11,13 @@ var holding = []Status{Starting, Running}
 
 // HoldRequest names a claim that the caller holds.
 type HoldRequest struct {
-	RunID      string `json:"runId" check:"runid"`
+	RunID      string `json:"runId" check:"known"`
 	ClaimToken string `json:"claimToken" check:"key"`
 }
 
 // RenewRequest asks for a lease from now on.
 type RenewRequest struct {
-	RunID      string `json:"runId" check:"runid"`
+	RunID      string `json:"runId" check:"known"`
 	ClaimToken string `json:"claimToken" check:"key"`
 	// LeaseMS is in milliseconds, 1 to 3,600,000; absent is 30,000.
 	LeaseMS int64 `json:"leaseMs,omitempty" check:"lease"`

@@ -36,6 +36,7 @@ type rule struct {
 var rules = map[string]rule{
 	"key":     {"1 to 512 UTF-16 code units without control characters", isKey},
 	"runid":   {"1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit", isRunID},
+	"known":   {"1 to 512 UTF-16 code units", isKnown},
 	"ref":     {"1 to 512 UTF-16 code units without control characters or a URL's user info", isSourceRef},
 	"detail":  {"a text of at most 1 MiB", func(v any) bool { return len(v.(string)) <= MaxDetailBytes }},
 	"lease":   inRange(1, int64(MaxLease/time.Millisecond)),
@@ -69,6 +70,13 @@ func isKey(value any) bool {
 	key := value.(string)
 	units := strictjson.UTF16Len(key)
 	return units >= 1 && units <= MaxKeyUnits && utf8.ValidString(key) && !strings.ContainsFunc(key, isControl)
+}
+
+// isKnown takes what a list showed, also where another host made it.
+func isKnown(value any) bool {
+	known := value.(string)
+	units := strictjson.UTF16Len(known)
+	return units >= 1 && units <= MaxKeyUnits && utf8.ValidString(known)
 }
 
 func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r < 0xa0) }

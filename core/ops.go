@@ -55,7 +55,7 @@ var Ops = []Op{
 	read("findSessionReservation", "the session's live run, or null",
 		(*Store).FindSessionReservation),
 	read("listRecoverableRuns", "what a session's or a detached host has to activate or recover",
-		(*Store).ListRecoverableRuns),
+		(*Store).ListRecoverableRuns, CodeNotFound, CodeNotOwner),
 	read("getRun", "the status of a run, or of a session, with one line to show",
 		(*Store).GetRun, CodeNotFound),
 	read("listRuns", "runs, newest first",

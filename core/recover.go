@@ -43,10 +43,10 @@ type Finding struct {
 
 // RecoverRequest tells what was found of an expired starting run.
 type RecoverRequest struct {
-	RunID     string `json:"runId" check:"runid"`
+	RunID     string `json:"runId" check:"known"`
 	SessionID string `json:"sessionId,omitempty" check:"key"`
 	// ExpectedClaimToken is the token that was seen; absent where the run has none.
-	ExpectedClaimToken string     `json:"expectedClaimToken,omitempty" check:"key"`
+	ExpectedClaimToken string     `json:"expectedClaimToken,omitempty" check:"known"`
 	Finding            *Finding   `json:"finding"`
 	TurnEvent          *TurnEvent `json:"turnEvent,omitempty"`
 }
@@ -148,7 +148,7 @@ func recoveredTo(f Finding) Status {
 }
 
 func (t *tx) failUnreplaced(before db.Run, req RecoverRequest) (db.Run, error) {
-	message := FailureMessage(req.Finding.Code, req.Finding.Message)
+	message := failureOf(before, req.Finding.Code, req.Finding.Message)
 	row, ok, err := noRow(t.RunFailStartingUnreplaced(t, db.RunFailStartingUnreplacedParams{
 		RunID: req.RunID, SessionID: req.SessionID, ExpectedClaimToken: req.ExpectedClaimToken,
 		ErrorCode: string(req.Finding.Code), ErrorMessage: message, Now: t.now,

@@ -71,7 +71,7 @@ func (p *plan) bind(path string, data []byte, dst reflect.Value) error {
 		name := join(path, m.Key)
 		f := p.find(m.Key)
 		if f == nil {
-			return badRequest(name, "is not a field of this request")
+			return badRequest(join(path, bounded(m.Key)), "is not a field of this request")
 		}
 		if strictjson.KindOf(m.Value) == strictjson.KindNull && f.rule != "input" {
 			continue
@@ -190,15 +190,26 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
+// fieldIn is the field of a request in which a path like $.input.name leads. What
+// is within it may be private, so its names are not told.
+func fieldIn(path, inner string) string {
+	if path != "" {
+		return path
+	}
+	name := strings.TrimPrefix(strings.TrimPrefix(inner, "$"), ".")
+	if end := strings.IndexAny(name, ".["); end >= 0 {
+		name = name[:end]
+	}
+	return bounded(name)
+}
+
 // notStrict names the field in which a text is not strict JSON.
 func notStrict(path string, err error) error {
 	reason := err.Error()
 	var strict *strictjson.Error
 	if errors.As(err, &strict) {
 		reason = strict.Reason
-		if inner := strings.TrimPrefix(strings.TrimPrefix(strict.Path, "$"), "."); inner != "" {
-			path = join(path, inner)
-		}
+		path = fieldIn(path, strict.Path)
 	}
 	if path == "" {
 		path = "request"

@@ -35,7 +35,7 @@ var sound = map[string]object{
 	"recoverExpiredStartingRun": {"runId": "run", "sessionId": "session", "expectedClaimToken": "tok", "turnEvent": soundTurn,
 		"finding": object{"kind": "running", "runnerId": "runner", "claimToken": "new", "leaseMs": leaseMS}},
 	"findSessionReservation": {"sessionId": "session"},
-	"listRecoverableRuns":    {"sessionId": "session", "limit": 10},
+	"listRecoverableRuns":    {"sessionId": "session", "runId": "run", "limit": 10},
 	"getRun":                 {"runId": "run"},
 	"listRuns":               {"sessionId": "session", "status": "queued", "beforeRunId": "run", "limit": 10},
 	"recordRunEvent":         {"runId": "run", "type": "claim_lost", "runnerId": "runner", "payload": object{"a": 1}},
@@ -134,6 +134,7 @@ func units(n int) string { return strings.Repeat("k", n) }
 // badValues are values that no field of a rule takes, by the rule's name.
 var badValues = map[string][]any{
 	"key":     {"", units(513), strings.Repeat("\U0001F600", 256) + "k", "a\x00b", "a\nb", "a\x1bb", "a\x7fb", "a\u0085b"},
+	"known":   {"", units(513)},
 	"runid":   {"", "-run", ".run", "_run", "a/b", "a b", "é", "run\n", units(201)},
 	"ref":     {"", units(513), "a\nb", "https://user:tok@host/x", "https://tok@host/x"},
 	"source":  {"https://user:tok@host/x", object{"deep": []any{object{"url": "https://user:tok@host/x"}}}, object{"x": units(64 << 10)}},
@@ -153,6 +154,7 @@ var badValues = map[string][]any{
 // goodValues are the greatest that a rule takes.
 var goodValues = map[string][]any{
 	"key":    {"k", units(512), strings.Repeat("\U0001F600", 256), "a b/é\u00a0"},
+	"known":  {"k", units(512), "run:1/x", "a\nb"},
 	"runid":  {"r", "0._-Z", units(200)},
 	"ref":    {units(512), "builtin:monitor", "https://host/x?a=b@c", "/a/user@host/x"},
 	"source": {"text", []any{}, object{"x": units(64<<10 - 8)}},

@@ -111,9 +111,13 @@ func (t *tx) reserved(req ReserveRequest) (db.Run, error) {
 			return row, err
 		}
 	}
-	held, err := t.RunFindContinuation(t, db.RunFindContinuationParams{ParentRunID: req.ParentRunID})
+	held, ok, err := noRow(t.RunFindContinuation(t, db.RunFindContinuationParams{ParentRunID: req.ParentRunID}))
 	if err != nil {
 		return row, err
+	}
+	if !ok {
+		// Another host's row without a run id is in the way.
+		return row, NewError(CodeSessionReserved, nil, "a run without an id holds this session or parent; its host has to end it")
 	}
 	return row, NewError(CodeParentReserved, holder(held),
 		"run %s has a continuation already: workflow %s (run %s), which is %s", req.ParentRunID, held.WorkflowRef, held.RunID, held.Status)

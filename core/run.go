@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -48,7 +49,7 @@ func runOf(row db.Run) Run {
 		LaunchOptions:     rawJSON(row.LaunchOptionsJSON),
 		Status:            Status(row.Status),
 		RunnerID:          row.RunnerID,
-		ClaimExpiresAt:    leaseTime(row.ClaimExpiresAt),
+		ClaimExpiresAt:    leaseTime(row),
 		AffinityRunnerID:  row.AffinityRunnerID,
 		OriginSessionID:   row.OriginSessionID,
 		ParentRunID:       row.ParentRunID,
@@ -83,21 +84,38 @@ func runsOf(rows []db.Run) []Run {
 	return runs
 }
 
-// rawJSON passes stored JSON on; a text of another host that is none becomes a
-// JSON string.
+// rawJSON passes stored JSON on, as one line; a text of another host that is none
+// becomes a JSON string.
 func rawJSON(stored string) json.RawMessage {
-	if json.Valid([]byte(stored)) {
-		return json.RawMessage(stored)
+	var line bytes.Buffer
+	if json.Compact(&line, []byte(stored)) == nil {
+		return line.Bytes()
 	}
 	quoted, _ := json.Marshal(stored)
 	return quoted
 }
 
-func leaseTime(ms *int64) *string {
-	if ms == nil {
+// maxLeaseTime is the end of the year 9999, the last that our format can write.
+const maxLeaseTime = 253402300799999
+
+// leaseEnd is the stored end of a lease in milliseconds. What another host stored
+// there and is no number is no lease.
+func leaseEnd(row db.Run) (int64, bool) {
+	switch end := row.ClaimExpiresAt.(type) {
+	case int64:
+		return end, true
+	case float64:
+		return int64(end), true
+	}
+	return 0, false
+}
+
+func leaseTime(row db.Run) *string {
+	end, ok := leaseEnd(row)
+	if !ok {
 		return nil
 	}
-	t := formatTime(time.UnixMilli(*ms))
+	t := formatTime(time.UnixMilli(min(max(end, 0), maxLeaseTime)))
 	return &t
 }
 
@@ -131,5 +149,6 @@ func live(row db.Run, token string, nowMS int64) bool {
 }
 
 func expired(row db.Run, nowMS int64) bool {
-	return row.ClaimExpiresAt == nil || *row.ClaimExpiresAt <= nowMS
+	end, ok := leaseEnd(row)
+	return !ok || end <= nowMS
 }

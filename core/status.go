@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pi-workflows/wfcore/core/safetext"
@@ -34,12 +35,15 @@ func (s *Store) FindSessionReservation(ctx context.Context, req SessionRequest) 
 // host's.
 type RecoverableRequest struct {
 	SessionID string `json:"sessionId,omitempty" check:"key"`
-	Limit     int64  `json:"limit" check:"limit"`
+	// RunID, given, asks for this run alone; it must be the caller's.
+	RunID string `json:"runId,omitempty" check:"known"`
+	Limit int64  `json:"limit" check:"limit"`
 }
 
 // ListRecoverableRuns lists what the owner has to activate or recover: first the
 // starting and running runs whose lease is over, then the queued ones, each oldest
-// first. A starting one comes with its dead token, for expectedClaimToken.
+// first. A starting one comes with its dead token, for expectedClaimToken. Errors: not_found
+// and not_owner for a run id.
 // See docs/contract.md#recovery.
 func (s *Store) ListRecoverableRuns(ctx context.Context, req RecoverableRequest) ([]Run, error) {
 	if err := check(&req); err != nil {
@@ -58,6 +62,9 @@ func (s *Store) ListRecoverableRuns(ctx context.Context, req RecoverableRequest)
 }
 
 func (t *tx) recoverable(req RecoverableRequest) ([]db.Run, error) {
+	if req.RunID != "" {
+		return t.recoverableRun(req)
+	}
 	if req.SessionID == "" {
 		return t.RunListRecoverableOwnerless(t, db.RunListRecoverableOwnerlessParams{NowMS: t.nowMS, Limit: req.Limit})
 	}
@@ -66,12 +73,27 @@ func (t *tx) recoverable(req RecoverableRequest) ([]db.Run, error) {
 	})
 }
 
+func (t *tx) recoverableRun(req RecoverableRequest) ([]db.Run, error) {
+	row, err := t.get(req.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if text(row.OriginSessionID) != req.SessionID {
+		return nil, notOwner(row)
+	}
+	held := slices.Contains(holding, Status(row.Status)) && !expired(row, t.nowMS)
+	if held || Status(row.Status) == Parked || Status(row.Status).Terminal() {
+		return nil, nil
+	}
+	return []db.Run{row}, nil
+}
+
 // ListRunsRequest filters runs; absent filters take any.
 type ListRunsRequest struct {
 	SessionID string `json:"sessionId,omitempty" check:"key"`
 	Status    Status `json:"status,omitempty" check:"status"`
 	// BeforeRunID continues a list after its last run.
-	BeforeRunID string `json:"beforeRunId,omitempty" check:"runid"`
+	BeforeRunID string `json:"beforeRunId,omitempty" check:"known"`
 	Limit       int64  `json:"limit" check:"limit"`
 }
 
@@ -96,7 +118,7 @@ func (s *Store) ListRuns(ctx context.Context, req ListRunsRequest) ([]Run, error
 
 // GetRunRequest names a run, or a session for the run to show of it.
 type GetRunRequest struct {
-	RunID     string `json:"runId,omitempty" check:"runid"`
+	RunID     string `json:"runId,omitempty" check:"known"`
 	SessionID string `json:"sessionId,omitempty" check:"key"`
 }
 
@@ -167,7 +189,7 @@ func (t *tx) line(row db.Run) string {
 }
 
 func queuedAdvice(row db.Run) string {
-	if row.OriginSessionID == nil {
+	if text(row.OriginSessionID) == "" {
 		return "It starts when a runner claims it."
 	}
 	return "It starts when the current turn ends: end the turn, do not wait or poll."

@@ -186,6 +186,8 @@ func StorageError(resultCode int, cause error) *Error {
 		return NewError(CodeStoreUnavailable, details, "the store is busy: another process holds its lock; try again").WithCause(cause)
 	case 13: // FULL
 		return NewError(CodeStoreUnavailable, details, "the disk is full: free some room and try again").WithCause(cause)
+	case 8: // READONLY
+		return NewError(CodeStoreUnavailable, details, "the store can only be read here, or a write was cut short and has to be undone: open it for writing").WithCause(cause)
 	case 11, 26: // CORRUPT, NOTADB
 		return NewError(CodeLayoutIncompatible, details, "the file is not a sound SQLite database").WithCause(cause)
 	}

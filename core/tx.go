@@ -70,7 +70,7 @@ type refusal struct {
 func (t *tx) refuse(row db.Run, r refusal) error {
 	switch {
 	case r.owner && text(row.OriginSessionID) != r.session:
-		return NewError(CodeNotOwner, Details{"runId": row.RunID}, "run %s belongs to another session or host", row.RunID)
+		return notOwner(row)
 	case !slices.Contains(r.from, Status(row.Status)):
 		return invalidTransition(row, r)
 	case !sameDigest(row, r.digest):
@@ -102,6 +102,10 @@ func invalidTransition(row db.Run, r refusal) error {
 	return NewError(CodeInvalidTransition, details, "run %s is %s, and cannot become %s", row.RunID, row.Status, r.to)
 }
 
+func notOwner(row db.Run) error {
+	return NewError(CodeNotOwner, Details{"runId": row.RunID}, "run %s belongs to another session or host", row.RunID)
+}
+
 func claimLost(row db.Run) error {
 	return NewError(CodeClaimLost, claimDetails(row), "the claim token is not the live one of run %s", row.RunID)
 }
@@ -115,6 +119,6 @@ func claimDetails(row db.Run) Details {
 		"runId":          row.RunID,
 		"status":         row.Status,
 		"runnerId":       text(row.RunnerID),
-		"claimExpiresAt": text(leaseTime(row.ClaimExpiresAt)),
+		"claimExpiresAt": text(leaseTime(row)),
 	}
 }

@@ -62,7 +62,7 @@ type Run struct {
 	Status             string
 	RunnerID           *string
 	ClaimToken         *string
-	ClaimExpiresAt     *int64
+	ClaimExpiresAt     any
 	AffinityRunnerID   *string
 	OriginSessionID    *string
 	ParentRunID        *string

@@ -106,11 +106,14 @@ type Querier interface {
 	//
 	// Three terms, the same in every statement:
 	//   live claim     claim_token = @claim_token AND claim_expires_at > @now_ms
-	//   expired claim  claim_expires_at IS NULL OR claim_expires_at <= @now_ms
+	//   expired claim  COALESCE(claim_expires_at, 0) <= @now_ms
 	//   owner          COALESCE(origin_session_id, '') = @session_id,
 	//                  where an empty session is a detached host: it owns the ownerless runs
+	// An expiry is cast to INTEGER wherever it is compared: another host's text would
+	// be greater than any number, and its claim live for ever.
 	// @now and @now_ms are the same instant, read once the write lock is held.
-	// A statement that returns no row changed nothing.
+	// A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL;
+	// such a row of another host has no name, and lists leave it out.
 	// (none) -> queued. Any host, after its preflight checks.
 	// No row: the run id, the session's reservation or the parent's one
 	// continuation is taken. The reads RunGet, RunFindReservation and

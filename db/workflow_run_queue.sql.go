@@ -34,7 +34,7 @@ WHERE run_id = CAST(?2 AS TEXT)
   )
   AND (
     CAST(?4 AS TEXT) = ''
-    OR (claim_token = CAST(?4 AS TEXT) AND claim_expires_at > CAST(?5 AS INTEGER))
+    OR (claim_token = CAST(?4 AS TEXT) AND CAST(claim_expires_at AS INTEGER) > CAST(?5 AS INTEGER))
   )
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
@@ -168,7 +168,7 @@ SET status = 'failed',
 WHERE run_id = CAST(?4 AS TEXT)
   AND status = 'starting'
   AND claim_token = CAST(?5 AS TEXT)
-  AND claim_expires_at > CAST(?6 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?6 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -242,7 +242,7 @@ WHERE run_id = CAST(?4 AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(?5 AS TEXT)
   AND COALESCE(claim_token, '') = CAST(?6 AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(?7 AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?7 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -372,7 +372,7 @@ func (q *Queries) RunFailStartingUnreplaced(ctx context.Context, arg RunFailStar
 const runFindClaimed = `-- name: RunFindClaimed :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE status = 'starting'
-  AND claim_expires_at > CAST(?1 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?1 AS INTEGER)
   AND claim_token = CAST(?2 AS TEXT)
   AND COALESCE(origin_session_id, '') = CAST(?3 AS TEXT)
 ORDER BY workflow_run_queue.rowid
@@ -418,6 +418,7 @@ const runFindContinuation = `-- name: RunFindContinuation :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE parent_run_id = CAST(?1 AS TEXT)
   AND parent_run_id IS NOT NULL
+  AND run_id IS NOT NULL
 `
 
 type RunFindContinuationParams struct {
@@ -457,6 +458,7 @@ const runFindReservation = `-- name: RunFindReservation :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
+  AND run_id IS NOT NULL
 `
 
 type RunFindReservationParams struct {
@@ -505,7 +507,7 @@ SET status = 'done',
 WHERE run_id = CAST(?2 AS TEXT)
   AND status = 'running'
   AND claim_token = CAST(?3 AS TEXT)
-  AND claim_expires_at > CAST(?4 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?4 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -566,7 +568,7 @@ SET status = 'failed',
 WHERE run_id = CAST(?4 AS TEXT)
   AND status = 'running'
   AND claim_token = CAST(?5 AS TEXT)
-  AND claim_expires_at > CAST(?6 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?6 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -658,6 +660,7 @@ const runLastFinishedOfSession = `-- name: RunLastFinishedOfSession :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND status IN ('done', 'failed', 'cancelled')
+  AND run_id IS NOT NULL
 ORDER BY CASE WHEN finished_at GLOB '????-??-??T*' THEN unixepoch(finished_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1
@@ -699,7 +702,8 @@ func (q *Queries) RunLastFinishedOfSession(ctx context.Context, arg RunLastFinis
 
 const runList = `-- name: RunList :many
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue AS r
-WHERE (CAST(?1 AS TEXT) = '' OR r.origin_session_id = CAST(?1 AS TEXT))
+WHERE r.run_id IS NOT NULL
+  AND (CAST(?1 AS TEXT) = '' OR r.origin_session_id = CAST(?1 AS TEXT))
   AND (CAST(?2 AS TEXT) = '' OR r.status = CAST(?2 AS TEXT))
   AND r.rowid < CASE
     WHEN CAST(?3 AS TEXT) = '' THEN 9223372036854775807
@@ -771,7 +775,8 @@ const runListRecoverableOfSession = `-- name: RunListRecoverableOfSession :many
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
-  AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(?2 AS INTEGER))
+  AND run_id IS NOT NULL
+  AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?2 AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(?3 AS INTEGER)
 `
@@ -830,9 +835,10 @@ func (q *Queries) RunListRecoverableOfSession(ctx context.Context, arg RunListRe
 
 const runListRecoverableOwnerless = `-- name: RunListRecoverableOwnerless :many
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
-WHERE origin_session_id IS NULL
+WHERE COALESCE(origin_session_id, '') = ''
   AND status IN ('queued', 'starting', 'running')
-  AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(?1 AS INTEGER))
+  AND run_id IS NOT NULL
+  AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?1 AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(?2 AS INTEGER)
 `
@@ -895,7 +901,7 @@ SET status = 'running',
 WHERE run_id = CAST(?2 AS TEXT)
   AND status = 'starting'
   AND claim_token = CAST(?3 AS TEXT)
-  AND claim_expires_at > CAST(?4 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?4 AS INTEGER)
   AND (
     CAST(?5 AS TEXT) = ''
     OR definition_digest = 'unavailable'
@@ -962,7 +968,7 @@ WHERE run_id = CAST(?5 AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(?6 AS TEXT)
   AND COALESCE(claim_token, '') = CAST(?7 AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(?8 AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?8 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -1022,6 +1028,7 @@ const runNewestParkedOfSession = `-- name: RunNewestParkedOfSession :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND status = 'parked'
+  AND run_id IS NOT NULL
 ORDER BY CASE WHEN updated_at GLOB '????-??-??T*' THEN unixepoch(updated_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1
@@ -1073,7 +1080,7 @@ SET status = 'parked',
 WHERE run_id = CAST(?2 AS TEXT)
   AND status = 'running'
   AND claim_token = CAST(?3 AS TEXT)
-  AND claim_expires_at > CAST(?4 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?4 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -1125,7 +1132,7 @@ SELECT oldest.run_id FROM (
   SELECT q.run_id, q.rowid AS position,
          q.affinity_runner_id = CAST(?1 AS TEXT) AS is_own
   FROM workflow_run_queue AS q
-  WHERE q.status = 'queued' AND q.origin_session_id IS NULL
+  WHERE q.status = 'queued' AND COALESCE(q.origin_session_id, '') = '' AND q.run_id IS NOT NULL
   ORDER BY q.rowid
   LIMIT 100
 ) AS oldest
@@ -1153,7 +1160,7 @@ SET claim_expires_at = CAST(?1 AS INTEGER),
 WHERE run_id = CAST(?3 AS TEXT)
   AND status IN ('starting', 'running')
   AND claim_token = CAST(?4 AS TEXT)
-  AND claim_expires_at > CAST(?1 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?1 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -1202,12 +1209,12 @@ func (q *Queries) RunReleaseClaim(ctx context.Context, arg RunReleaseClaimParams
 
 const runRenewClaim = `-- name: RunRenewClaim :one
 UPDATE workflow_run_queue
-SET claim_expires_at = MAX(claim_expires_at, CAST(?1 AS INTEGER)),
+SET claim_expires_at = MAX(CAST(claim_expires_at AS INTEGER), CAST(?1 AS INTEGER)),
     updated_at = CAST(?2 AS TEXT)
 WHERE run_id = CAST(?3 AS TEXT)
   AND status IN ('starting', 'running')
   AND claim_token = CAST(?4 AS TEXT)
-  AND claim_expires_at > CAST(?5 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?5 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -1267,7 +1274,7 @@ WHERE run_id = CAST(?2 AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(?3 AS TEXT)
   AND COALESCE(claim_token, '') = CAST(?4 AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(?5 AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?5 AS INTEGER)
   AND NOT EXISTS (
     SELECT 1 FROM run_events AS ran
     WHERE ran.run_id = workflow_run_queue.run_id
@@ -1361,12 +1368,15 @@ type RunReserveParams struct {
 // Three terms, the same in every statement:
 //
 //	live claim     claim_token = @claim_token AND claim_expires_at > @now_ms
-//	expired claim  claim_expires_at IS NULL OR claim_expires_at <= @now_ms
+//	expired claim  COALESCE(claim_expires_at, 0) <= @now_ms
 //	owner          COALESCE(origin_session_id, '') = @session_id,
 //	               where an empty session is a detached host: it owns the ownerless runs
 //
+// An expiry is cast to INTEGER wherever it is compared: another host's text would
+// be greater than any number, and its claim live for ever.
 // @now and @now_ms are the same instant, read once the write lock is held.
-// A statement that returns no row changed nothing.
+// A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL;
+// such a row of another host has no name, and lists leave it out.
 // (none) -> queued. Any host, after its preflight checks.
 // No row: the run id, the session's reservation or the parent's one
 // continuation is taken. The reads RunGet, RunFindReservation and
@@ -1487,7 +1497,7 @@ SET runner_id = CAST(?1 AS TEXT),
 WHERE run_id = CAST(?5 AS TEXT)
   AND status = 'running'
   AND COALESCE(origin_session_id, '') = CAST(?6 AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(?7 AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?7 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
 
@@ -1544,7 +1554,7 @@ SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_dig
 WHERE run_id = CAST(?1 AS TEXT)
   AND status IN ('starting', 'running')
   AND claim_token = CAST(?2 AS TEXT)
-  AND claim_expires_at > CAST(?3 AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(?3 AS INTEGER)
 `
 
 type RunVerifyClaimParams struct {

@@ -92,6 +92,10 @@ func (act *activation) activate(ctx context.Context, runID, session, runner, com
 		return err
 	}
 	for _, r := range settled {
+		if r.Problem != nil {
+			act.app.say("run %s is %s with its runner gone, and could not be recovered: %s", r.RunID, r.Was, r.Problem)
+			continue
+		}
 		act.app.say("run %s was %s with its runner gone, and is now %s", r.RunID, r.Was, r.Status)
 	}
 	claimed, err := act.claim(ctx, runID, session, runner)
@@ -130,6 +134,8 @@ func (act *activation) work(ctx context.Context, command string) (core.Run, erro
 	}
 	defer act.engine.kill()
 	switch what, err := act.wait(ctx, act.engine.ready, act.build); {
+	case core.CodeOf(err) == core.CodeClaimLost:
+		return act.failLaunch(ctx, core.FailureActivationFailed, "its lease was over before the engine was ready")
 	case err != nil:
 		return act.run, err
 	case what == timedOut:
@@ -154,6 +160,7 @@ func (act *activation) work(ctx context.Context, command string) (core.Run, erro
 	}
 	act.app.say("run %s is running", act.run.RunID)
 	act.engine.release()
+	act.run.Status = core.Running
 	what, err := act.wait(ctx, nil, act.timeout)
 	switch {
 	case err != nil:
@@ -201,6 +208,7 @@ func (act *activation) wait(ctx context.Context, isReady <-chan struct{}, limit 
 	defer renew.Stop()
 	defer poll.Stop()
 	for {
+		var held core.Run
 		var err error
 		select {
 		case <-isReady:
@@ -212,21 +220,55 @@ func (act *activation) wait(ctx context.Context, isReady <-chan struct{}, limit 
 		case <-ctx.Done():
 			return ended, ctx.Err()
 		case <-renew.C:
-			_, err = act.store.RenewRunClaim(ctx, core.RenewRequest{
+			held, err = act.store.RenewRunClaim(ctx, core.RenewRequest{
 				RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, LeaseMS: act.lease.Milliseconds(),
 			})
 		case <-poll.C:
-			_, err = act.store.VerifyRunClaim(ctx, core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken})
+			held, err = act.store.VerifyRunClaim(ctx, core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken})
 		}
-		if err != nil && core.CodeOf(err) != core.CodeStoreUnavailable {
+		if core.CodeOf(err) == core.CodeClaimLost && act.run.Status == core.Running {
+			held, err = act.regain(ctx)
+		}
+		switch {
+		case err == nil:
+			act.run.ClaimExpiresAt = held.ClaimExpiresAt
+		case core.CodeOf(err) != core.CodeStoreUnavailable:
 			return ended, err
 		}
 	}
 }
 
+// regain takes a running run over again whose lease lapsed, as after a sleep, where
+// nobody replaced us: the row still has our runner and the lease that we saw.
+func (act *activation) regain(ctx context.Context) (core.Run, error) {
+	hold := core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken}
+	lost := func() (core.Run, error) { return act.store.VerifyRunClaim(ctx, hold) }
+	now, err := act.store.GetRun(ctx, core.GetRunRequest{RunID: act.run.RunID})
+	if err != nil {
+		return core.Run{}, err
+	}
+	if now.RunnerID == nil || *now.RunnerID != *act.run.RunnerID || !equal(now.ClaimExpiresAt, act.run.ClaimExpiresAt) {
+		return lost()
+	}
+	req := core.ClaimRequest{RunID: act.run.RunID, RunnerID: *act.run.RunnerID, LeaseMS: act.lease.Milliseconds()}
+	if act.run.OriginSessionID != nil {
+		req.SessionID = *act.run.OriginSessionID
+	}
+	taken, err := act.store.TakeOverExpiredRun(ctx, req)
+	if err != nil {
+		return lost()
+	}
+	act.run.ClaimToken = taken.ClaimToken
+	act.app.say("the lease of run %s lapsed; it is held again", act.run.RunID)
+	return taken, nil
+}
+
+func equal(a, b *string) bool { return a != nil && b != nil && *a == *b }
+
 // failLaunch records why the launch failed; also where the lease lapsed meanwhile
 // and nobody took over.
 func (act *activation) failLaunch(ctx context.Context, code core.FailureCode, detail string) (core.Run, error) {
+	ctx = context.WithoutCancel(ctx) // what is known is stored, also when we are told to stop
 	failed, err := again(func() (core.Run, error) {
 		return act.store.FailPreparedRun(ctx, core.FailRequest{
 			RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, ErrorCode: code, ErrorMessage: detail,
@@ -247,6 +289,7 @@ func (act *activation) failLaunch(ctx context.Context, code core.FailureCode, de
 
 // finish ends the run: as done without a code, else as failed.
 func (act *activation) finish(ctx context.Context, code core.FailureCode, detail string) (core.Run, error) {
+	ctx = context.WithoutCancel(ctx) // what is known is stored, also when we are told to stop
 	req := core.FinishRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, Status: core.Done}
 	if code != "" {
 		req.Status, req.ErrorCode, req.ErrorMessage = core.Failed, code, detail

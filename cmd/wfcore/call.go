@@ -42,7 +42,7 @@ Operations:
 			}
 			if string(request) == "-" {
 				var err error
-				if request, err = readBounded("request", a.stdin); err != nil {
+				if request, err = readBounded(cmd.Context(), "request", a.stdin); err != nil {
 					return err
 				}
 			}

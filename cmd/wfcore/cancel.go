@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/safetext"
 	"github.com/pi-workflows/wfcore/core/sqlite"
 )
 
@@ -23,7 +24,7 @@ func (a *app) cancelCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.out.show(run, fmt.Sprintf("Workflow %s cancelled (run %s).", run.WorkflowName, run.RunID))
+				return a.out.show(run, safetext.Plain(fmt.Sprintf("Workflow %s cancelled (run %s).", run.WorkflowName, run.RunID)))
 			})
 		},
 	}

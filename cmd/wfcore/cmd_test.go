@@ -46,7 +46,7 @@ func TestBadArguments(t *testing.T) {
 	for _, args := range [][]string{
 		{"nonsense"}, {"runs", "--nonsense"}, {"runs", "extra"}, {"-o", "yaml", "runs"},
 		{"runs", "--limit", "0"}, {"runs", "--limit", "101"}, {"runs", "--status", "claimed"},
-		{"status"}, {"status", "r", "--session", "s"}, {"show"}, {"cancel"}, {"cancel", "bad id"},
+		{"status"}, {"status", "r", "--session", "s"}, {"show"}, {"cancel"}, {"cancel", ""},
 		{"events", "--after", "-1"}, {"recover", "--finding", "running"},
 		{"start"}, {"start", "greet"}, {"start", "greet", "--source", filepath.Join(h.dir, "absent")},
 		{"start", "greet", "--source", source, "--digest", "d"},

@@ -21,19 +21,22 @@ const maxEngineLine = 64 << 10
 // engine is a child that runs a workflow: it gets the input, says "ready", is told
 // "go", and ends.
 type engine struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	ready chan struct{} // closed when it said ready
-	done  chan struct{} // closed when it ended
-	err   error         // how it ended; set before done is closed
-	last  string        // its last line on stderr; set before done is closed
+	cmd      *exec.Cmd
+	ready    chan struct{} // closed when it said ready
+	released chan struct{} // closed to tell it go
+	done     chan struct{} // closed when it ended
+	err      error         // how it ended; set before done is closed
+	last     string        // its last line on stderr, safe; set before done is closed
 }
 
 // startEngine starts the child in a process group of its own, so that kill reaches
 // what it started. Input goes by stdin only: arguments and environment can be seen
 // by others. The environment says which run it is.
 func startEngine(command string, run core.Run, say func(string, ...any)) (*engine, error) {
-	e := &engine{cmd: exec.Command("sh", "-c", command), ready: make(chan struct{}), done: make(chan struct{})}
+	e := &engine{
+		cmd:   exec.Command("sh", "-c", command),
+		ready: make(chan struct{}), released: make(chan struct{}), done: make(chan struct{}),
+	}
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	e.cmd.Env = append(os.Environ(),
 		"WFCORE_RUN_ID="+run.RunID, "WFCORE_WORKFLOW="+run.WorkflowName, "WFCORE_SOURCE="+run.WorkflowSourceRef)
@@ -45,31 +48,59 @@ func startEngine(command string, run core.Run, say func(string, ...any)) (*engin
 	if err != nil {
 		return nil, err
 	}
-	e.stdin = stdin
-	out, errs := &lineWriter{do: e.heard(say)}, &lineWriter{do: e.complained(say)}
+	hide := core.InputHider(run.Input)
+	out, errs := &lineWriter{do: e.heard(talk(say, hide))}, &lineWriter{do: e.complained(talk(say, hide))}
 	e.cmd.Stdout, e.cmd.Stderr = out, errs
 	if err := e.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() {
-		// A child that does not read its input must not hold us up, and one that
-		// ended says so by its exit.
-		_, _ = e.stdin.Write(append(slices.Clone([]byte(run.Input)), '\n'))
-	}()
-	go func() {
-		e.err = e.cmd.Wait()
-		if errors.Is(e.err, exec.ErrWaitDelay) {
-			e.err = nil
-		}
-		out.flush()
-		errs.flush()
-		close(e.done)
-	}()
+	go e.feed(stdin, run.Input)
+	go e.await(out, errs)
 	return e, nil
 }
 
+// feed alone writes to the child: one that does not read must not hold us up, and
+// one that is gone says so by its exit.
+func (e *engine) feed(stdin io.Writer, input []byte) {
+	if _, err := stdin.Write(append(slices.Clone(input), '\n')); err != nil {
+		return
+	}
+	select {
+	case <-e.released:
+		_, _ = io.WriteString(stdin, "go\n")
+	case <-e.done:
+	}
+}
+
+func (e *engine) await(out, errs *lineWriter) {
+	e.err = e.cmd.Wait()
+	if errors.Is(e.err, exec.ErrWaitDelay) {
+		e.err = nil
+	}
+	out.flush()
+	errs.flush()
+	close(e.done)
+}
+
+// talkWindow is how many bytes of earlier lines a line is redacted with, since a
+// secret may have begun there.
+const talkWindow = 2 << 10
+
+// talk passes on what a child says, line by line and safe, and returns each line
+// as it was passed on.
+func talk(say func(string, ...any), hide func(string) string) func(string) string {
+	recent := ""
+	return func(line string) string {
+		recent = recent[max(0, len(recent)-talkWindow):] + "\n" + line
+		redacted := safetext.Redact(hide(recent))
+		safe := safetext.Line(redacted[strings.LastIndexByte(redacted, '\n')+1:])
+		say("engine: %s", safe)
+		return safe
+	}
+}
+
 // heard takes a line of stdout: the first "ready" counts, the rest is talk.
-func (e *engine) heard(say func(string, ...any)) func(string) {
+func (e *engine) heard(talk func(string) string) func(string) {
 	ready := false
 	return func(line string) {
 		if !ready && strings.TrimSpace(line) == "ready" {
@@ -77,22 +108,21 @@ func (e *engine) heard(say func(string, ...any)) func(string) {
 			close(e.ready)
 			return
 		}
-		say("engine: %s", safetext.Line(line))
+		talk(line)
 	}
 }
 
 // complained takes a line of stderr; the last one is the reason of a failure.
-func (e *engine) complained(say func(string, ...any)) func(string) {
+func (e *engine) complained(talk func(string) string) func(string) {
 	return func(line string) {
-		if strings.TrimSpace(line) != "" {
-			e.last = line
+		if safe := talk(line); safe != "" {
+			e.last = safe
 		}
-		say("engine: %s", safetext.Line(line))
 	}
 }
 
-// release tells the child to act. One that is gone says so by its exit.
-func (e *engine) release() { _, _ = io.WriteString(e.stdin, "go\n") }
+// release tells the child to act.
+func (e *engine) release() { close(e.released) }
 
 // ended says whether the child is gone.
 func (e *engine) ended() bool {

@@ -44,7 +44,7 @@ var layers = []layer{
 	},
 	{
 		dir: "cmd/wfcore", own: []string{"core", "core/layout", "core/safetext", "core/sqlite", "core/strictjson"},
-		others: []string{"github.com/spf13/cobra"},
+		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 }
 

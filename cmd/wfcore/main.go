@@ -20,6 +20,8 @@ type system struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)   // a second signal ends us at once
+	signal.Ignore(syscall.SIGPIPE) // a reader that went away is a write error, and no end
 	code := run(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.Getenv, isTerminal(os.Stdout)})
 	stop()
 	os.Exit(code)

@@ -42,7 +42,7 @@ var colours = map[string]string{
 
 // table writes rows under a header. The cell of a state or an event is coloured
 // on a terminal. Cells of other hosts may hold anything, so each is made plain.
-func (p printer) table(header []string, rows [][]string) {
+func (p printer) table(header []string, rows [][]string) error {
 	widths := make([]int, len(header))
 	all := append([][]string{header}, rows...)
 	for _, row := range all {
@@ -51,14 +51,17 @@ func (p printer) table(header []string, rows [][]string) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
+	var b strings.Builder
 	for _, row := range all {
 		line := ""
 		for i, cell := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
 			line += p.paint(cell) + pad
 		}
-		fmt.Fprintln(p.w, strings.TrimRight(line, " "))
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
+	_, err := io.WriteString(p.w, b.String())
+	return err
 }
 
 func (p printer) paint(cell string) string {
@@ -76,8 +79,7 @@ func (p printer) runs(runs []core.Run) error {
 	for _, r := range runs {
 		rows = append(rows, []string{r.RunID, r.WorkflowName, string(r.Status), orDash(r.OriginSessionID), r.CreatedAt, reason(r)})
 	}
-	p.table([]string{"RUN", "WORKFLOW", "STATUS", "SESSION", "CREATED", "ERROR"}, rows)
-	return nil
+	return p.table([]string{"RUN", "WORKFLOW", "STATUS", "SESSION", "CREATED", "ERROR"}, rows)
 }
 
 func (p printer) events(events []core.Event) error {
@@ -88,8 +90,7 @@ func (p printer) events(events []core.Event) error {
 	for _, e := range events {
 		rows = append(rows, []string{fmt.Sprint(e.Seq), e.RecordedAt, e.RunID, e.Type, orDash(e.RunnerID), string(e.Payload)})
 	}
-	p.table([]string{"SEQ", "TIME", "RUN", "EVENT", "RUNNER", "PAYLOAD"}, rows)
-	return nil
+	return p.table([]string{"SEQ", "TIME", "RUN", "EVENT", "RUNNER", "PAYLOAD"}, rows)
 }
 
 func reason(r core.Run) string {

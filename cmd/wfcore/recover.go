@@ -84,7 +84,9 @@ func (a *app) showRecovered(results []recovered) error {
 			}
 			rows = append(rows, []string{r.RunID, string(r.Was), string(r.Status), problem})
 		}
-		a.out.table([]string{"RUN", "WAS", "STATUS", "PROBLEM"}, rows)
+		if err := a.out.table([]string{"RUN", "WAS", "STATUS", "PROBLEM"}, rows); err != nil {
+			return err
+		}
 	}
 	for _, r := range results {
 		if r.Problem != nil {
@@ -99,13 +101,13 @@ func (a *app) showRecovered(results []recovered) error {
 func recoverRuns(ctx context.Context, s *sqlite.Store, session, runID, finding string) ([]recovered, error) {
 	results := []recovered{}
 	for more := true; more; {
-		runs, err := s.ListRecoverableRuns(ctx, core.RecoverableRequest{SessionID: session, Limit: core.MaxList})
+		runs, err := s.ListRecoverableRuns(ctx, core.RecoverableRequest{SessionID: session, RunID: runID, Limit: core.MaxList})
 		if err != nil {
 			return nil, err
 		}
 		more = false
 		for _, run := range runs {
-			if (runID != "" && run.RunID != runID) || run.Status == core.Queued || handled(results, run.RunID) {
+			if run.Status == core.Queued || handled(results, run.RunID) {
 				continue
 			}
 			result, err := recoverRun(ctx, s, session, run, finding)

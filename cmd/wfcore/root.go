@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/safetext"
 	"github.com/pi-workflows/wfcore/core/sqlite"
 )
 
@@ -17,6 +19,7 @@ type app struct {
 	db     string
 	output string
 	out    printer
+	begun  bool // flags and arguments were right
 }
 
 // run is main without the process: it returns the exit code.
@@ -47,8 +50,8 @@ something unforeseen, 2 bad request, 3 not found, 4 refused by the state of the
 run, 5 store unavailable (try again), 6 not a v1 store.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return a.prepare()
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return a.prepare(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
@@ -69,13 +72,24 @@ run, 5 store unavailable (try again), 6 not a v1 store.`,
 	return root
 }
 
-func (a *app) prepare() error {
+func (a *app) prepare(cmd *cobra.Command) error {
+	empty := ""
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" {
+			empty = f.Name
+		}
+	})
+	if empty != "" {
+		// An unset variable of a shell must not mean "any".
+		return usage("--%s must not be empty", empty)
+	}
 	if a.output != "table" && a.output != "json" {
 		return usage("--output must be table or json, not %q", a.output)
 	}
 	if a.db == "" {
 		a.db = a.getenv("WFCORE_DB")
 	}
+	a.begun = true
 	a.out = printer{a.stdout, a.output == "json", a.colour && a.getenv("NO_COLOR") == ""}
 	return nil
 }
@@ -116,8 +130,12 @@ func (a *app) fail(err error) int {
 		return exit.code
 	}
 	var own *core.Error
-	if !errors.As(err, &own) {
-		own = core.NewError(core.CodeBadRequest, nil, "%s", err) // cobra's: flags and arguments
+	if !errors.As(err, &own) && a.begun {
+		a.say("%s", safetext.Line(err.Error())) // stdout, or the system around us
+		return 1
+	}
+	if own == nil {
+		own = core.NewError(core.CodeBadRequest, nil, "%s", safetext.Line(err.Error())) // cobra's: flags and arguments
 	}
 	if a.output == "json" {
 		encoded, _ := core.Encode(own)

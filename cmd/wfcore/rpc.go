@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -60,16 +61,11 @@ type rpcAnswer struct {
 
 // serve answers line after line until the input ends or the context does.
 func serve(ctx context.Context, s *sqlite.Store, in io.Reader, out io.Writer) error {
-	lines := bufio.NewReaderSize(in, 64<<10)
-	for ctx.Err() == nil {
-		line, err := readLine(lines)
-		if errors.Is(err, io.EOF) {
-			return nil
+	for read := range eachLine(ctx, in) {
+		if read.err != nil && !errors.Is(read.err, errLongLine) {
+			return read.err
 		}
-		if err != nil && !errors.Is(err, errLongLine) {
-			return err
-		}
-		answer := rpcAnswerTo(ctx, s, line, err)
+		answer := rpcAnswerTo(ctx, s, read.line, read.err)
 		if answer == nil {
 			continue
 		}
@@ -82,6 +78,46 @@ func serve(ctx context.Context, s *sqlite.Store, in io.Reader, out io.Writer) er
 		}
 	}
 	return nil
+}
+
+type lineRead struct {
+	line []byte
+	err  error
+}
+
+// eachLine reads until the input or the context ends. Reading may block for ever,
+// so it has a goroutine of its own, which ends with the process.
+func eachLine(ctx context.Context, in io.Reader) iter.Seq[lineRead] {
+	lines := make(chan lineRead)
+	go func() {
+		defer close(lines)
+		for r := bufio.NewReaderSize(in, 64<<10); ; {
+			line, err := readLine(r)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			select {
+			case lines <- lineRead{line, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil && !errors.Is(err, errLongLine) {
+				return
+			}
+		}
+	}()
+	return func(yield func(lineRead) bool) {
+		for {
+			select {
+			case read, ok := <-lines:
+				if !ok || !yield(read) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 }
 
 var errLongLine = errors.New("the line is longer than 2 MiB")

@@ -145,7 +145,7 @@ func (a *app) show(run shown) error {
 		return a.out.encode(run)
 	}
 	fmt.Fprintf(a.stdout, "%s\n\n", run.Line)
-	a.out.table([]string{"FIELD", "VALUE"}, [][]string{
+	err := a.out.table([]string{"FIELD", "VALUE"}, [][]string{
 		{"run", run.RunID},
 		{"workflow", run.WorkflowName},
 		{"source", run.WorkflowSourceRef},
@@ -159,6 +159,9 @@ func (a *app) show(run shown) error {
 		{"finished", orDash(run.FinishedAt)},
 		{"error", orDash(run.ErrorCode)},
 	})
+	if err != nil {
+		return err
+	}
 	fmt.Fprintln(a.stdout)
 	return a.out.events(run.Events)
 }

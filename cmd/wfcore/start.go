@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -40,10 +42,10 @@ which other users can see.`,
 				return err
 			}
 			var err error
-			if req.Input, err = a.jsonArgument("input", input); err != nil {
+			if req.Input, err = a.jsonArgument(cmd.Context(), "input", input); err != nil {
 				return err
 			}
-			if req.LaunchOptions, err = a.jsonArgument("options", options); err != nil {
+			if req.LaunchOptions, err = a.jsonArgument(cmd.Context(), "options", options); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), sqlite.Options{}, func(s *sqlite.Store) error {
@@ -122,6 +124,12 @@ func isReference(source string) bool {
 }
 
 func fileDigest(path string) (string, error) {
+	// A pipe would be waited for, and is no source that stays.
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a file", filepath.Base(path))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -135,9 +143,9 @@ func fileDigest(path string) (string, error) {
 }
 
 // jsonArgument takes JSON as it is, from @FILE, or from stdin for "-".
-func (a *app) jsonArgument(name, value string) ([]byte, error) {
+func (a *app) jsonArgument(ctx context.Context, name, value string) ([]byte, error) {
 	if value == "-" {
-		return readBounded(name, a.stdin)
+		return readBounded(ctx, name, a.stdin)
 	}
 	path, isFile := strings.CutPrefix(value, "@")
 	if !isFile {
@@ -148,16 +156,30 @@ func (a *app) jsonArgument(name, value string) ([]byte, error) {
 		return nil, usage("--%s: %v", name, err)
 	}
 	defer f.Close()
-	return readBounded(name, f)
+	return readBounded(ctx, name, f)
 }
 
-func readBounded(name string, r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxMessage+1))
-	if err != nil {
-		return nil, usage("%s: %v", name, err)
+// readBounded reads all, unless the context ends first: reading may block for ever.
+func readBounded(ctx context.Context, name string, r io.Reader) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
 	}
-	if len(data) > maxMessage {
-		return nil, usage("%s is longer than 2 MiB", name)
+	read := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(r, maxMessage+1))
+		read <- result{data, err}
+	}()
+	select {
+	case got := <-read:
+		switch {
+		case got.err != nil:
+			return nil, usage("%s: %v", name, got.err)
+		case len(got.data) > maxMessage:
+			return nil, usage("%s is longer than 2 MiB", name)
+		}
+		return got.data, nil
+	case <-ctx.Done():
+		return nil, exitError{130, "stopped"}
 	}
-	return data, nil
 }

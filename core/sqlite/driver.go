@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/url"
+	"os"
+	"syscall"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -107,8 +109,26 @@ func waiter(wait waitTime) func(context.Context, func() error) error {
 	}
 }
 
+// inPlace refuses to use a file that was moved or removed: what is acknowledged
+// there, nobody will find.
+func inPlace(path string, wait func(context.Context, func() error) error) (func(context.Context, func() error) error, error) {
+	opened, err := os.Stat(path)
+	if err != nil {
+		return nil, unavailable("the store cannot be looked at", err)
+	}
+	return func(ctx context.Context, try func() error) error {
+		if now, err := os.Stat(path); err != nil || !os.SameFile(opened, now) {
+			return unavailable("the file of the store was moved or removed; open the store again", err)
+		}
+		return wait(ctx, try)
+	}, nil
+}
+
 // resultCode is SQLite's extended result code of an error, or 0.
 func resultCode(err error) int {
+	if errors.Is(err, syscall.ENOSPC) {
+		return int(sqlite3.FULL) // which the driver takes for an I/O error
+	}
 	var detailed *sqlite3.Error
 	if errors.As(err, &detailed) {
 		return int(detailed.ExtendedCode())

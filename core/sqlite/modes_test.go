@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pi-workflows/wfcore/core"
 )
 
 func init() { childJobs["modes"] = childModes }
@@ -73,6 +75,43 @@ func TestModesOfAnExistingFile(t *testing.T) {
 	path := filepath.Join(dir, "store")
 	write(t, path, read(t, fixture("v1-populated")))
 	wantModes(t, "000", path, "drwxr-xr-x dir\n-rw------- store\n-rw------- store-shm\n-rw------- store-wal\n")
+}
+
+// A file that let others read is made private before input is stored in it.
+func TestModesOfAWiderFile(t *testing.T) {
+	for name, content := range map[string]string{"empty": "", "v1": read(t, fixture("v1-populated"))} {
+		dir := filepath.Join(t.TempDir(), "dir")
+		try(t, os.Mkdir(dir, 0o755))
+		path := filepath.Join(dir, "store")
+		write(t, path, content)
+		try(t, os.Chmod(path, 0o644))
+		t.Run(name, func(t *testing.T) {
+			wantModes(t, "022", path, "drwxr-xr-x dir\n-rw------- store\n-rw------- store-shm\n-rw------- store-wal\n")
+		})
+	}
+}
+
+// What root makes beside another's store belongs to that one.
+func TestRootLeavesTheStoreToItsOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	path := filepath.Join(t.TempDir(), "store")
+	try(t, mustOpen(t, path, Options{}).Close())
+	try(t, os.Chown(path, 4242, 4242))
+	for _, readOnly := range []bool{true, false} {
+		s := mustOpen(t, path, Options{ReadOnly: readOnly})
+		_, err := s.ListRuns(ctx, core.ListRunsRequest{Limit: 1})
+		try(t, err)
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			info, err := os.Stat(path + suffix)
+			try(t, err)
+			if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 4242 {
+				t.Errorf("read-only %v: store%s belongs to %d", readOnly, suffix, owner)
+			}
+		}
+		try(t, s.Close())
+	}
 }
 
 func wantModes(t *testing.T, mask, path, want string) {

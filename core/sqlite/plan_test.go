@@ -14,7 +14,7 @@ func TestPlans(t *testing.T) {
 		"RunListRecoverableOwnerless": {"SEARCH workflow_run_queue USING INDEX workflow_run_queue_claimable (status=?"},
 		"RunFindContinuation":         {"SEARCH workflow_run_queue USING INDEX workflow_run_queue_parent (parent_run_id=?)"},
 		"RunPickOwnerless":            {"SEARCH q USING INDEX workflow_run_queue_claimable (status=?"},
-		"RunFindClaimed":              {"SEARCH workflow_run_queue USING INDEX workflow_run_queue_claimable (status=? AND claim_expires_at>?)"},
+		"RunFindClaimed":              {"SEARCH workflow_run_queue USING INDEX workflow_run_queue_claimable (status=?)"},
 		"RunResumeParked": {
 			"SEARCH workflow_run_queue USING INDEX sqlite_autoindex_workflow_run_queue_1 (run_id=?)",
 			"SEARCH held USING INDEX workflow_run_queue_session_reservation (origin_session_id=?)",

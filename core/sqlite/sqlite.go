@@ -72,17 +72,25 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 		if err := makeDir(filepath.Dir(path)); err != nil {
 			return nil, unavailable("the directory of the store cannot be made", err)
 		}
-		return open(ctx, fileDSN(path, "rwc"), pragmasFile, state, o)
+		if err := tighten(path); err != nil {
+			return nil, unavailable("the store cannot be made private", err)
+		}
+		return open(ctx, path, fileDSN(path, "rwc"), pragmasFile, state, o)
 	case state == layout.New:
 		// A store that holds nothing yet reads as an empty one, and is not touched.
-		return open(ctx, memoryDSN, pragmasMemory, layout.New, o)
+		return open(ctx, "", memoryDSN, pragmasMemory, layout.New, o)
 	}
-	return open(ctx, fileDSN(path, "ro"), pragmasReadOnly, layout.Current, o)
+	store, err := open(ctx, path, fileDSN(path, "ro"), pragmasReadOnly, layout.Current, o)
+	if core.CodeOf(err) == core.CodeStoreUnavailable && quiet(path) {
+		// Reading makes a -wal and -shm, which a directory may not allow.
+		return open(ctx, path, fileDSN(path, "ro&immutable=1"), pragmasReadOnly, layout.Current, o)
+	}
+	return store, err
 }
 
 // OpenMemory opens a new store in memory, for tests and examples.
 func OpenMemory(ctx context.Context, options Options) (*Store, error) {
-	return open(ctx, memoryDSN, pragmasMemory, layout.New, options.withDefaults())
+	return open(ctx, "", memoryDSN, pragmasMemory, layout.New, options.withDefaults())
 }
 
 // Close gives the connection and the file back.
@@ -108,8 +116,8 @@ func checkPath(path string) (string, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return "", core.NewError(core.CodeBadRequest, core.Details{"field": "path"}, "the path of the store must be a non-empty file name")
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return "", core.NewError(core.CodeBadRequest, core.Details{"field": "path"}, "the path of the store is a directory: %s", path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", core.NewError(core.CodeBadRequest, core.Details{"field": "path"}, "the path of the store is a directory or device: %s", path)
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -140,25 +148,39 @@ func makeDir(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
+// tighten takes the store from others, where a file that was there let them in.
+func tighten(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = os.Chmod(path+suffix, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 func unavailable(what string, cause error) error {
 	return core.NewError(core.CodeStoreUnavailable, nil, "%s", what).WithCause(cause)
 }
 
 // open connects, applies the schema where it is missing, and checks that what
 // stands is v1.
-func open(ctx context.Context, dsn string, pragmas []pragma, state layout.State, o Options) (*Store, error) {
+func open(ctx context.Context, path, dsn string, pragmas []pragma, state layout.State, o Options) (*Store, error) {
 	db, err := connect(dsn, pragmas)
 	if err != nil {
 		return nil, typed(err)
 	}
-	store, err := build(ctx, db, state, o)
+	store, err := build(ctx, db, path, state, o)
 	if err != nil {
 		return nil, errors.Join(typed(err), db.Close())
 	}
 	return store, nil
 }
 
-func build(ctx context.Context, db *sql.DB, state layout.State, o Options) (*Store, error) {
+func build(ctx context.Context, db *sql.DB, path string, state layout.State, o Options) (*Store, error) {
 	wait := waiter(o.Wait)
 	if state != layout.Current {
 		if err := wait(ctx, func() error { return applySchema(ctx, db) }); err != nil {
@@ -175,6 +197,11 @@ func build(ctx context.Context, db *sql.DB, state layout.State, o Options) (*Sto
 	}
 	if err := wait(ctx, func() error { _, err := checkLayout(ctx, conn); return err }); err != nil {
 		return nil, errors.Join(err, conn.Close())
+	}
+	if path != "" {
+		if wait, err = inPlace(path, wait); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
 	return &Store{core.New(core.Config{
 		Conn: conn, Wait: wait, ResultCode: resultCode,

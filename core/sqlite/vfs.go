@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
@@ -25,14 +26,18 @@ type privateVFS struct{ vfs.VFSFilename }
 func (v privateVFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	path := name.String()
 	if path != "" && flags&vfs.OPEN_CREATE != 0 {
-		if err := makePrivate(path); err != nil {
+		database := path
+		switch {
+		case flags&vfs.OPEN_WAL != 0:
+			database = strings.TrimSuffix(path, "-wal")
+		case flags&vfs.OPEN_MAIN_JOURNAL != 0:
+			database = strings.TrimSuffix(path, "-journal")
+		}
+		if err := makePrivate(path, database); err != nil {
 			return nil, flags, err
 		}
-		if flags&vfs.OPEN_WAL != 0 {
-			path = strings.TrimSuffix(path, "-wal")
-		}
 		if flags&(vfs.OPEN_WAL|vfs.OPEN_MAIN_DB) != 0 {
-			if err := makePrivate(path + "-shm"); err != nil {
+			if err := makePrivate(database+"-shm", database); err != nil {
 				return nil, flags, err
 			}
 		}
@@ -44,8 +49,10 @@ func (v privateVFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fi
 	return file, flags, err
 }
 
-// makePrivate makes a file of mode 0600 where there is none, under any umask.
-func makePrivate(path string) error {
+// makePrivate makes a file of mode 0600 where there is none, under any umask. Made
+// by root beside another's database, it belongs to that one, who else were locked
+// out.
+func makePrivate(path, database string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -53,5 +60,10 @@ func makePrivate(path string) error {
 	if err != nil {
 		return vfs.SystemError(err, sqlite3.CANTOPEN)
 	}
-	return errors.Join(f.Chmod(0o600), f.Close())
+	if info, statErr := os.Stat(database); statErr == nil && os.Geteuid() == 0 {
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+			err = f.Chown(int(owner.Uid), int(owner.Gid))
+		}
+	}
+	return errors.Join(err, f.Chmod(0o600), f.Close())
 }

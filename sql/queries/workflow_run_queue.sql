@@ -3,11 +3,14 @@
 --
 -- Three terms, the same in every statement:
 --   live claim     claim_token = @claim_token AND claim_expires_at > @now_ms
---   expired claim  claim_expires_at IS NULL OR claim_expires_at <= @now_ms
+--   expired claim  COALESCE(claim_expires_at, 0) <= @now_ms
 --   owner          COALESCE(origin_session_id, '') = @session_id,
 --                  where an empty session is a detached host: it owns the ownerless runs
+-- An expiry is cast to INTEGER wherever it is compared: another host's text would
+-- be greater than any number, and its claim live for ever.
 -- @now and @now_ms are the same instant, read once the write lock is held.
--- A statement that returns no row changed nothing.
+-- A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL;
+-- such a row of another host has no name, and lists leave it out.
 
 -- (none) -> queued. Any host, after its preflight checks.
 -- No row: the run id, the session's reservation or the parent's one
@@ -75,7 +78,7 @@ SET status = 'running',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
   AND (
     CAST(@definition_digest AS TEXT) = ''
     OR definition_digest = 'unavailable'
@@ -99,7 +102,7 @@ WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
   AND COALESCE(claim_token, '') = CAST(@expected_claim_token AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- starting -> queued. Recovery of an expired claim without a run bundle: the
@@ -117,7 +120,7 @@ WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
   AND COALESCE(claim_token, '') = CAST(@expected_claim_token AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER)
   AND NOT EXISTS (
     SELECT 1 FROM run_events AS ran
     WHERE ran.run_id = workflow_run_queue.run_id
@@ -154,7 +157,7 @@ SET status = 'failed',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- starting -> failed. Recovery of an expired claim: the owner, with the token
@@ -184,7 +187,7 @@ WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
   AND COALESCE(claim_token, '') = CAST(@expected_claim_token AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- starting -> failed. A slow owner that could not finish building: its lease may
@@ -229,7 +232,7 @@ SET status = 'parked',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'running'
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- running -> done. The holder of the live claim.
@@ -247,7 +250,7 @@ SET status = 'done',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'running'
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- running -> failed. The holder of the live claim.
@@ -267,7 +270,7 @@ SET status = 'failed',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'running'
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- queued, starting, running, parked -> cancelled. The user's authority: any
@@ -300,7 +303,7 @@ WHERE run_id = CAST(@run_id AS TEXT)
   )
   AND (
     CAST(@claim_token AS TEXT) = ''
-    OR (claim_token = CAST(@claim_token AS TEXT) AND claim_expires_at > CAST(@now_ms AS INTEGER))
+    OR (claim_token = CAST(@claim_token AS TEXT) AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER))
   )
 RETURNING *;
 
@@ -309,12 +312,12 @@ RETURNING *;
 -- No row: no such run, not starting or running, or the claim is not live.
 -- name: RunRenewClaim :one
 UPDATE workflow_run_queue
-SET claim_expires_at = MAX(claim_expires_at, CAST(@claim_expires_at AS INTEGER)),
+SET claim_expires_at = MAX(CAST(claim_expires_at AS INTEGER), CAST(@claim_expires_at AS INTEGER)),
     updated_at = CAST(@now AS TEXT)
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status IN ('starting', 'running')
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- Claim move: release at shutdown. The holder of the live claim; it expires
@@ -327,7 +330,7 @@ SET claim_expires_at = CAST(@now_ms AS INTEGER),
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status IN ('starting', 'running')
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- Claim move: take over an expired running run. The owner, with a new claim.
@@ -341,7 +344,7 @@ SET runner_id = CAST(@runner_id AS TEXT),
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'running'
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
-  AND (claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
+  AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER)
 RETURNING *;
 
 -- Read: is the claim live?
@@ -351,7 +354,7 @@ SELECT * FROM workflow_run_queue
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status IN ('starting', 'running')
   AND claim_token = CAST(@claim_token AS TEXT)
-  AND claim_expires_at > CAST(@now_ms AS INTEGER);
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER);
 
 -- Read: one run.
 -- name: RunGet :one
@@ -362,19 +365,21 @@ WHERE run_id = CAST(@run_id AS TEXT);
 -- name: RunFindReservation :one
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
-  AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running');
+  AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
+  AND run_id IS NOT NULL;
 
 -- Read: the one continuation of a parent.
 -- name: RunFindContinuation :one
 SELECT * FROM workflow_run_queue
 WHERE parent_run_id = CAST(@parent_run_id AS TEXT)
-  AND parent_run_id IS NOT NULL;
+  AND parent_run_id IS NOT NULL
+  AND run_id IS NOT NULL;
 
 -- Read: the starting run that this live claim holds, to repeat a claim safely.
 -- name: RunFindClaimed :one
 SELECT * FROM workflow_run_queue
 WHERE status = 'starting'
-  AND claim_expires_at > CAST(@now_ms AS INTEGER)
+  AND CAST(claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
   AND claim_token = CAST(@claim_token AS TEXT)
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
 ORDER BY workflow_run_queue.rowid
@@ -387,7 +392,7 @@ SELECT oldest.run_id FROM (
   SELECT q.run_id, q.rowid AS position,
          q.affinity_runner_id = CAST(@runner_id AS TEXT) AS is_own
   FROM workflow_run_queue AS q
-  WHERE q.status = 'queued' AND q.origin_session_id IS NULL
+  WHERE q.status = 'queued' AND COALESCE(q.origin_session_id, '') = '' AND q.run_id IS NOT NULL
   ORDER BY q.rowid
   LIMIT 100
 ) AS oldest
@@ -400,16 +405,18 @@ LIMIT 1;
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
-  AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
+  AND run_id IS NOT NULL
+  AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(@limit AS INTEGER);
 
 -- Read: what a detached host has to activate or recover, in the same order.
 -- name: RunListRecoverableOwnerless :many
 SELECT * FROM workflow_run_queue
-WHERE origin_session_id IS NULL
+WHERE COALESCE(origin_session_id, '') = ''
   AND status IN ('queued', 'starting', 'running')
-  AND (status = 'queued' OR claim_expires_at IS NULL OR claim_expires_at <= CAST(@now_ms AS INTEGER))
+  AND run_id IS NOT NULL
+  AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(@limit AS INTEGER);
 
@@ -420,6 +427,7 @@ LIMIT CAST(@limit AS INTEGER);
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND status = 'parked'
+  AND run_id IS NOT NULL
 ORDER BY CASE WHEN updated_at GLOB '????-??-??T*' THEN unixepoch(updated_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1;
@@ -430,6 +438,7 @@ LIMIT 1;
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND status IN ('done', 'failed', 'cancelled')
+  AND run_id IS NOT NULL
 ORDER BY CASE WHEN finished_at GLOB '????-??-??T*' THEN unixepoch(finished_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1;
@@ -438,7 +447,8 @@ LIMIT 1;
 -- than a given run (an empty text stands for any). No index of v1 serves the filters.
 -- name: RunList :many
 SELECT * FROM workflow_run_queue AS r
-WHERE (CAST(@session_id AS TEXT) = '' OR r.origin_session_id = CAST(@session_id AS TEXT))
+WHERE r.run_id IS NOT NULL
+  AND (CAST(@session_id AS TEXT) = '' OR r.origin_session_id = CAST(@session_id AS TEXT))
   AND (CAST(@status AS TEXT) = '' OR r.status = CAST(@status AS TEXT))
   AND r.rowid < CASE
     WHEN CAST(@before_run_id AS TEXT) = '' THEN 9223372036854775807

@@ -1,0 +1,56 @@
+package core_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pi-workflows/wfcore/core"
+)
+
+func TestInputHider(t *testing.T) {
+	input := `{"list":["first secret","x"],"note":"line one\nline two \"quoted\"","pin":91234,"who":"world"}`
+	hide := core.InputHider([]byte(input))
+	for text, want := range map[string]string{
+		"bad input " + input:                     "bad input [input]",
+		"cannot handle first secret today":       "cannot handle [input] today",
+		"at line one":                            "at [input]",
+		`at line one\nline two \"quoted\"`:       "at [input]",
+		"PIN 91234 is wrong":                     "PIN [input] is wrong",
+		"hello world, x marks":                   "hello world, x marks",
+		"scope must be a non-empty string":       "scope must be a non-empty string",
+		"first secret and first secret":          "[input] and [input]",
+		"the list has line two \"quoted\" in it": "the list has [input] in it",
+	} {
+		if got := hide(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	for _, none := range []string{"", "null", "{}", "not json", `"short"`} {
+		if got := core.InputHider([]byte(none))("a plain error"); got != "a plain error" {
+			t.Errorf("input %q: %q", none, got)
+		}
+	}
+}
+
+// An error that quotes the input is stored without it.
+func TestFailureIsStoredWithoutTheInput(t *testing.T) {
+	quoted := object{"errorCode": "activation_failed", "errorMessage": "cannot handle summarise ACME merger memo for 91234"}
+	for name, fail := range map[string]func(*fixture){
+		"failPreparedRun": func(f *fixture) { f.ok("failPreparedRun", held("run", "tok").with(quoted)) },
+		"startFailed": func(f *fixture) {
+			f.ok("recoverExpiredStartingRun", recovery("run", "s", object{
+				"kind": "startFailed", "code": quoted["errorCode"], "message": quoted["errorMessage"],
+			}).with(object{"expectedClaimToken": "tok"}))
+		},
+	} {
+		f := open(t)
+		f.ok("reservePreparedRun", start("run", "s").with(object{"input": object{"prompt": "summarise ACME merger memo", "salary": 91234}}))
+		f.ok("claimPreparedRun", claim("run", "s", "tok"))
+		fail(f)
+		for _, line := range f.dump() {
+			if strings.Contains(line, "ACME") || strings.Contains(line, "91234") {
+				t.Errorf("%s: stored %s", name, line)
+			}
+		}
+	}
+}
