@@ -12,18 +12,18 @@ func (r *redactor) assigned(key, keyEnd int) (start, end int) {
 		return -1, 0
 	}
 	if s[keyEnd] == ' ' && isAlnum(s[keyEnd+1]) && (key == 0 || s[key-1] != '-') {
-		return -1, 0
+		return r.spaced(key, keyEnd)
 	}
 	if s[keyEnd] == '>' {
 		return r.element(key, keyEnd)
 	}
 	op, quoted := r.operator(keyEnd)
 	if op.width == 0 {
-		return r.flag(key, keyEnd, op.at, quoted)
+		return r.unassigned(key, keyEnd, op.at, quoted)
 	}
 	class := r.classAt(key, keyEnd)
 	if class == keyPlain {
-		return -1, 0
+		return r.code(key, keyEnd, op)
 	}
 	// Test reports say "PASS: name".
 	if op.char == ':' && !quoted && foldedIn(s[key:keyEnd], "pass") {
@@ -40,6 +40,19 @@ func (r *redactor) assigned(key, keyEnd int) (start, end int) {
 		return -1, 0
 	}
 	return r.value(at, class, op, hardName(s[key:keyEnd]))
+}
+
+// unassigned returns the value of the key s[key:keyEnd] that no operator
+// follows; i is where the text goes on, and quoted tells that the key's closing
+// quotation mark stands between.
+func (r *redactor) unassigned(key, keyEnd, i int, quoted bool) (start, end int) {
+	if start, end = r.flag(key, keyEnd, i, quoted); start >= 0 {
+		return start, end
+	}
+	if quoted {
+		return r.attribute(key, keyEnd, i)
+	}
+	return r.spaced(key, keyEnd)
 }
 
 // startsKey tells whether the text at i, where a secret is expected behind a
@@ -77,10 +90,21 @@ func startsLine(s string, i int) bool {
 func (r *redactor) element(key, keyEnd int) (start, end int) {
 	s := r.s
 	start = keyEnd + 1
-	if key == 0 || s[key-1] != '<' || isSpace(s[start]) || s[start] == '<' || classify(s[key:keyEnd]) == keyPlain {
+	if !opensTag(s, key) || isSpace(s[start]) || s[start] == '<' || classify(s[key:keyEnd]) == keyPlain {
 		return -1, 0
 	}
 	return start, indexFrom(s, start, "<\r\n")
+}
+
+// opensTag tells whether the name of an XML element starts at i, perhaps behind
+// the prefix of a namespace.
+func opensTag(s string, i int) bool {
+	if i > 0 && s[i-1] == ':' {
+		for low := max(1, i-maxName); i > low && (s[i-1] == ':' || isWordByte(s[i-1])); {
+			i--
+		}
+	}
+	return i > 0 && s[i-1] == '<'
 }
 
 // startsOperator tells the characters that may follow a key.
@@ -169,7 +193,15 @@ func (r *redactor) header(key, i int) (start, end int) {
 	end = r.lineEnd(i)
 	if mark := key - 1; mark >= 0 && isQuote(s[mark]) {
 		escapes, _ := escapesBefore(s, 0, mark)
-		end, _ = closeQuote(s[:end], i, quote{s[mark:key], escapes})
+		var after int
+		end, after = closeQuote(s[:end], i, quote{s[mark:key], escapes})
+		// What closed the value may have been the opening mark of another one.
+		if tail := r.appended(after); tail > after {
+			end = tail
+		}
+	}
+	if isSentence(s[i:end]) {
+		return -1, 0
 	}
 	if at := skipScheme(s, i); at > end && r.mayBeToken(at) {
 		return at, bareEnd(s, at)
@@ -219,6 +251,13 @@ func (r *redactor) flag(key, keyEnd, i int, quoted bool) (start, end int) {
 	if key == 0 || s[key-1] != '-' || i == keyEnd || classify(s[key:keyEnd]) == keyPlain {
 		return -1, 0
 	}
+	return r.flagValue(i, quoted)
+}
+
+// flagValue returns the value at i behind the name of a flag; quoted tells that
+// the name is a string of its own.
+func (r *redactor) flagValue(i int, quoted bool) (start, end int) {
+	s := r.s
 	if quoted && i < len(s) && s[i] == ',' {
 		i = skipSpace(s, i+1)
 		if _, w := quoteAt(s, i); w == 0 {

@@ -33,6 +33,7 @@ func TestLineForms(t *testing.T) {
 		{"panic: x goroutine 1 [running]: main.main()", "panic: x"},
 		{"boom Traceback (most recent call last): File", "boom"},
 		{"boom Caused by: java.io.IOException: x", "boom"},
+		{"Caused by: x at foo (file.js:1:2) Caused by: y", "Caused by: x"},
 		{"boom { [cause]: Error: x }", "boom"},
 		{"Traceback (most recent call last):\n  File x", traceMark},
 		{"at foo (file.js:1:2)", traceMark},
@@ -54,6 +55,8 @@ func TestLargeTexts(t *testing.T) {
 		"\\", "\\\"", "\"", "'token=", "token ", "token: ", "token:[", "token '", "token \"\\", "bearer ", "at ",
 		"goroutine 1", "-----BEGIN", "x\ncookie: ", "eyJ", "sk-", "a,", "tokens=1,", "1/", "aB3/", "&", "\u202e", "{", "token=\\\"",
 		"\"cookie: a\n\\", "auth: bearer a ", "\"cookie: a", "=bearer", "token=", "curl -u a", "password: b c ", "key: ", "api key ", "commit ",
+		"a:", "a:1", "a:1b@/", "scott/a@", "password ", "password '", "token 'a ", "token\\t", "token a1", "auth plain ", "auth is ",
+		"identified ", "identified by ", "\"token\" a=", "\"token\" a='b' ", "?code=", "cookie: the a ", "mysql -p", "sshpass -p ", "AC0",
 	} {
 		text := "x " + strings.Repeat(unit, million/len(unit))
 		checkShape(t, text)
@@ -124,7 +127,9 @@ func FuzzLine(f *testing.F) {
 		{"@@", "ghp_abcdefghijklmnopqrstuvwxyz"}, {"@@", "glpat-abcdefghijklmnop"},
 		{"@@", "AKIAIOSFODNN7EXAMPLE"}, {"@@", jwt}, {"@@", "xoxb-1234-abcdefgh"},
 		{"password=@@", value}, {`{"apiKey":"@@"}`, value}, {"Authorization: Bearer @@", value},
-		{"https://@@:x@host/y", value}, {"--token @@", value}, {"x%26token%3D@@%26", value},
+		{"https://@@:x@host/y", value}, {"bob:@@@host.example:1/x", value}, {"password '@@'", value},
+		{"apikey @@", value}, {`<add key="Password" value="@@"/>`, value}, {"x?code=@@&a=1", value},
+		{"IDENTIFIED BY '@@'", value}, {"--token @@", value}, {"x%26token%3D@@%26", value},
 	}
 	f.Fuzz(func(t *testing.T, text string, n uint16) {
 		checkShape(t, text)

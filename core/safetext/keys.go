@@ -128,6 +128,19 @@ func nextWord(name string) (word, rest string) {
 	return name[start:end], name[end:]
 }
 
+// lastWord returns the last word of a name that is no number.
+func lastWord(name string) string {
+	last := ""
+	for rest := name; rest != ""; {
+		var word string
+		word, rest = nextWord(rest)
+		if word != "" && !isNumber(word) {
+			last = word
+		}
+	}
+	return last
+}
+
 // wordBorder tells whether a word of a camelCase name starts at i > 0: "apiKey",
 // "APIKey" and "key2" have one each.
 func wordBorder(name string, i int) bool {

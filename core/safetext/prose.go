@@ -70,6 +70,9 @@ func isProse(s string, i, end int, hard bool) bool {
 	if len(word) > maxProse {
 		return false
 	}
+	if foldedIn(word, "file", "path", "folder", "directory") && nextPath(s, end) {
+		return true
+	}
 	second := nextProse(s, end)
 	if strings.IndexByte(word, '-') >= 0 && (hard || !second) {
 		return false
@@ -109,6 +112,34 @@ func nextProse(s string, i int) bool {
 	}
 	word = strings.TrimRight(word, ",;.!?")
 	return word != "" && word[0] != '-' && (lowerWord(word) || len(word) < 5 && isNumber(word))
+}
+
+// nextPath tells whether a path, perhaps in quotation marks, follows at i.
+func nextPath(s string, i int) bool {
+	at := skipBlanks(s, i)
+	return at > i && at < len(s) && strings.IndexByte("/.~'\"", s[at]) >= 0
+}
+
+// isSentence tells whether the value of a header is prose about the header: at
+// least three plain words, one of which soon makes a sentence of them.
+func isSentence(value string) bool {
+	value = value[:min(len(value), maxUnmarked)]
+	words := strings.Fields(value)
+	if len(words) < 3 || strings.IndexByte(value, '=') >= 0 {
+		return false
+	}
+	verb := false
+	for n, word := range words[:min(len(words), 8)] {
+		word = strings.TrimRight(word, ".,;:!?\"'`)")
+		verb = verb || n < 3 && isFunctionWord(word)
+		if n == 0 && len(word) > 1 && isUpper(word[0]) {
+			word = word[1:]
+		}
+		if !lowerWord(word) || len(word) > maxProse {
+			return false
+		}
+	}
+	return verb
 }
 
 // lowerWord tells a word of lower-case letters, hyphens and apostrophes.

@@ -9,9 +9,10 @@ import (
 const redacted = "[redacted]"
 
 // Redact returns s with each secret part replaced by "[redacted]": user info of
-// URLs, tokens behind authentication schemes, values of secret headers, keys
-// and flags, tokens with a known prefix, PEM blocks and long opaque runs. The
-// result is valid UTF-8 without control and escape sequences, since these can
+// URLs, passwords of "user:password@host", tokens behind authentication
+// schemes, values of secret headers, keys and flags (in prose too, where they are
+// quoted or look random), tokens with a known prefix, PEM blocks and long opaque
+// runs. The result is valid UTF-8 without control and escape sequences, since these can
 // hide a secret; line breaks stay, and there is no length bound.
 func Redact(s string) string {
 	text, _ := clean(s, math.MaxInt)
@@ -41,7 +42,7 @@ type redactor struct {
 
 	wordEnd int // the end of the last word that was looked at as a key
 	blobEnd int // the end of the last run that was looked at as a blob
-	curl    bool
+	tools   int // the programs that were named, of toolCurl and so on
 
 	// The next "@", blank and line break, kept so that a text full of URLs and
 	// headers is searched for them once.
@@ -58,6 +59,21 @@ func (r *redactor) cover(start, end int) {
 		r.out.WriteString(redacted)
 	}
 	r.done = end
+}
+
+// between redacts s[start:end], which stands between a name and its secret and
+// may hold another one, since the scan goes on behind the latter.
+func (r *redactor) between(start, end int) {
+	end = min(end, r.shown)
+	if end-start < minUnmarked {
+		return
+	}
+	gap := r.s[start:end]
+	if safe := redact(gap, false); safe != gap {
+		r.out.WriteString(r.s[r.done:start])
+		r.out.WriteString(safe)
+		r.done = end
+	}
 }
 
 // lineEnd returns the index of the first line break at or after i.
@@ -116,17 +132,39 @@ func (r *redactor) word(i int) int {
 	}
 	if i >= r.wordEnd {
 		r.wordEnd = wordEnd(s, i)
-		if start, end := r.assigned(i, r.wordEnd); start >= 0 {
-			r.cover(start, end)
-			return end
+		if start, end := r.behind(i, r.wordEnd); start >= 0 {
+			return r.coverBehind(r.wordEnd, start, end)
 		}
-		if start, end := r.scheme(i, r.wordEnd); start >= 0 {
-			r.cover(start, end)
-			return end
-		}
-		r.curl = r.curl || s[i:r.wordEnd] == "curl"
+		r.program(s[i:r.wordEnd])
 	}
 	return alnumEnd(s, i)
+}
+
+// coverBehind covers the secret s[start:end] behind a name that ends at nameEnd
+// and returns where the scan goes on. The secret may be a name itself, which
+// the scan does not come to see.
+func (r *redactor) coverBehind(nameEnd, start, end int) int {
+	for start >= 0 {
+		r.between(nameEnd, start)
+		r.cover(start, end)
+		nameEnd = end
+		start, end = r.spaced(start, end)
+	}
+	return nameEnd
+}
+
+// behind returns the secret that the word s[i:end] announces.
+func (r *redactor) behind(i, end int) (start, stop int) {
+	if start, stop = r.assigned(i, end); start >= 0 {
+		return start, stop
+	}
+	if start, stop = r.scheme(i, end); start >= 0 {
+		return start, stop
+	}
+	if start, stop = r.identified(i, end); start >= 0 {
+		return start, stop
+	}
+	return r.login(i, end)
 }
 
 // blob covers the opaque run s[i:end] with the padding behind it. Where the
@@ -137,8 +175,7 @@ func (r *redactor) blob(i, end int) int {
 	start, valueEnd := r.assigned(key, end)
 	r.cover(i, end)
 	if start >= end {
-		r.cover(start, valueEnd)
-		return valueEnd
+		return r.coverBehind(end, start, valueEnd)
 	}
 	return end
 }
@@ -190,44 +227,15 @@ func (r *redactor) dash(i int) int {
 		return end
 	}
 	if i == 0 || isSpace(s[i-1]) || isQuote(s[i-1]) {
-		if start, end := r.userFlag(i); start >= 0 {
-			r.cover(start, end)
-			return end
+		start, end := r.userFlag(i)
+		if start < 0 {
+			start, end = r.passwordFlag(i)
+		}
+		if start >= 0 {
+			return r.coverBehind(start, start, end)
 		}
 	}
 	return i + 1
-}
-
-// userFlag returns the value of curl's "-u user:password" and its other forms.
-func (r *redactor) userFlag(i int) (start, end int) {
-	s := r.s
-	name := s[i:wordEnd(s[:min(len(s), i+maxName)], i)]
-	at := i + len(name)
-	switch {
-	case name == "-u" || name == "-U" || name == "--user" || name == "--proxy-user":
-		if at < len(s) && s[at] == '=' {
-			at++
-		}
-		at = skipSpace(s, at)
-	case r.curl && strings.HasPrefix(name, "-u"):
-		at = i + len("-u")
-	default:
-		return -1, 0
-	}
-	start, end = at, bareEnd(s, at)
-	if q, w := quoteAt(s, at); w > 0 {
-		start = at + w
-		end, _ = closeQuote(s, start, q)
-	}
-	user, password, found := strings.Cut(s[start:end], ":")
-	if !found || strings.HasPrefix(password, "//") {
-		return -1, 0
-	}
-	// Other programs take the numbers of a user and a group.
-	if !r.curl && isNumber(user) && isNumber(password) {
-		return -1, 0
-	}
-	return start, end
 }
 
 // colon covers the user info behind a "://" at i; w is the width of the

@@ -12,7 +12,7 @@ type prefix struct {
 // prefixes are grouped by their first character.
 var prefixes = [128][]prefix{
 	'A': {{"AIza", false}},
-	'd': {{"dop_v1_", false}},
+	'd': {{"dop_v1_", false}, {"dckr_pat_", false}, {"dckr_oat_", false}},
 	'e': {{"eyJ", false}},
 	'g': {
 		{"ghp_", false}, {"gho_", false}, {"ghu_", false}, {"ghs_", false}, {"ghr_", false},
@@ -33,6 +33,9 @@ var prefixes = [128][]prefix{
 func tokenEnd(s string, i int) int {
 	if rest := s[i:]; rest[0] == 'A' && (strings.HasPrefix(rest, "AKIA") || strings.HasPrefix(rest, "ASIA")) {
 		return accessKeyEnd(s, i+len("AKIA"))
+	}
+	if strings.HasPrefix(s[i:], "AC") {
+		return accountEnd(s, i)
 	}
 	for _, p := range prefixes[s[i]&0x7f] {
 		if strings.HasPrefix(s[i:], p.text) {
@@ -55,6 +58,19 @@ func accessKeyEnd(s string, i int) int {
 		return end
 	}
 	return -1
+}
+
+// accountEnd returns the end of the pair of an account ("AC" and a hash) and its
+// token (another hash) at i, or -1.
+func accountEnd(s string, i int) int {
+	const hash = 32
+	colon := i + len("AC") + hash
+	end := colon + 1 + hash
+	if end > len(s) || s[colon] != ':' || end < len(s) && isAlnum(s[end]) ||
+		!isDigest(s[colon-hash:colon]) || !isDigest(s[end-hash:end]) {
+		return -1
+	}
+	return end
 }
 
 // prefixedEnd returns the end of a token whose prefix ends at i, or -1 where
@@ -189,15 +205,7 @@ func isDigest(s string) bool {
 
 // hashName tells whether the last word of a name says that a hash follows.
 func hashName(name string) bool {
-	last := ""
-	for rest := name; rest != ""; {
-		var word string
-		word, rest = nextWord(rest)
-		if word != "" && !isNumber(word) {
-			last = word
-		}
-	}
-	return foldedIn(last, "commit", "sha", "digest", "hash", "checksum", "revision", "rev", "md", "blob", "tree")
+	return foldedIn(lastWord(name), "commit", "sha", "digest", "hash", "checksum", "revision", "rev", "md", "blob", "tree")
 }
 
 // randomBytes counts the bytes of the segments of a run that look random. The

@@ -10,12 +10,18 @@ const traceMark = "(stack trace removed)"
 const maxFrame = 512
 
 // cutTrace returns the part of a line before the first stack frame, goroutine
-// dump, Python traceback or cause.
+// dump, Python traceback or cause. A cause at the start is all that the line
+// says, so it stays.
 func cutTrace(line string) string {
+	const cause = "Caused by:"
+	from := 0
+	if strings.HasPrefix(line, cause) {
+		from = len(cause)
+	}
 	end := len(line)
-	for _, mark := range []string{"Traceback (most recent call last)", "Caused by:", "[cause]:"} {
-		if n := strings.Index(line[:end], mark); n >= 0 {
-			end = n
+	for _, mark := range []string{"Traceback (most recent call last)", cause, "[cause]:"} {
+		if n := strings.Index(line[from:end], mark); n >= 0 {
+			end = from + n
 		}
 	}
 	end = min(end, goroutineStart(line[:end]))

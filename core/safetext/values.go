@@ -26,6 +26,10 @@ func (r *redactor) value(i int, class keyClass, op operator, hard bool) (start, 
 	if word == "" || isLiteral(word) || class == keyMeasure && isAmount(word) {
 		return -1, 0
 	}
+	// Failed requests are told as "cannot fetch token: 401".
+	if op.char == ':' && !hard && len(word) == 3 && isNumber(word) {
+		return -1, 0
+	}
 	if op.char == '=' && !(op.loose && isFunctionWord(word)) || op.char == ':' && !isProse(s, i, end, hard) {
 		return i, end
 	}
@@ -95,9 +99,13 @@ func (r *redactor) bracketed(i int, op operator) (start, end int) {
 func (r *redactor) appended(i int) int {
 	s := r.s
 	for i < len(s) && isAlnum(s[i]) {
+		key := i
 		i = bareEnd(s, i)
-		op, _ := r.operator(i)
+		op, quoted := r.operator(i)
 		if op.width == 0 {
+			if start, end := r.attribute(key, i, op.at); quoted && start >= 0 {
+				return end
+			}
 			return i
 		}
 		after := op.at + op.width
