@@ -122,6 +122,8 @@ func (act *activation) claim(ctx context.Context, runID, session, runner string)
 	return &run, err
 }
 
+const leaseOver = "its lease was over before it was running"
+
 // work builds, takes the final fence, releases the engine and waits for its end.
 func (act *activation) work(ctx context.Context, command string) (core.Run, error) {
 	digest, code, err := act.currentDigest()
@@ -135,10 +137,11 @@ func (act *activation) work(ctx context.Context, command string) (core.Run, erro
 	defer act.engine.kill()
 	switch what, err := act.wait(ctx, act.engine.ready, act.build); {
 	case core.CodeOf(err) == core.CodeClaimLost:
-		return act.failLaunch(ctx, core.FailureActivationFailed, "its lease was over before the engine was ready")
+		return act.failLaunch(ctx, core.FailureActivationFailed, leaseOver)
 	case err != nil:
 		return act.run, err
 	case what == timedOut:
+		act.engine.kill() // before its session is free
 		return act.failLaunch(ctx, core.FailureActivationFailed, "the engine was not ready after "+act.build.String())
 	case what == ended:
 		return act.failLaunch(ctx, core.FailureActivationFailed, act.engine.reason())
@@ -152,8 +155,11 @@ func (act *activation) work(ctx context.Context, command string) (core.Run, erro
 			RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, DefinitionDigest: digest,
 		})
 	})
-	if core.CodeOf(err) == core.CodeSourceChanged {
+	switch core.CodeOf(err) {
+	case core.CodeSourceChanged:
 		return act.failLaunch(ctx, core.FailureSourceChanged, "")
+	case core.CodeClaimLost:
+		return act.failLaunch(ctx, core.FailureActivationFailed, leaseOver)
 	}
 	if err != nil {
 		return act.run, err
@@ -166,6 +172,7 @@ func (act *activation) work(ctx context.Context, command string) (core.Run, erro
 	case err != nil:
 		return act.run, err
 	case what == timedOut:
+		act.engine.kill() // before its session is free
 		return act.finish(ctx, core.FailureTimedOut, "the engine had not ended after "+act.timeout.String())
 	case act.engine.err != nil:
 		return act.finish(ctx, core.FailureRunFailed, act.engine.reason())
@@ -218,6 +225,9 @@ func (act *activation) wait(ctx context.Context, isReady <-chan struct{}, limit 
 		case <-over:
 			return timedOut, nil
 		case <-ctx.Done():
+			if act.engine.ended() {
+				return ended, nil // how it ended must not be lost
+			}
 			return ended, ctx.Err()
 		case <-renew.C:
 			held, err = act.store.RenewRunClaim(ctx, core.RenewRequest{
@@ -290,11 +300,22 @@ func (act *activation) failLaunch(ctx context.Context, code core.FailureCode, de
 // finish ends the run: as done without a code, else as failed.
 func (act *activation) finish(ctx context.Context, code core.FailureCode, detail string) (core.Run, error) {
 	ctx = context.WithoutCancel(ctx) // what is known is stored, also when we are told to stop
-	req := core.FinishRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, Status: core.Done}
+	req := core.FinishRequest{RunID: act.run.RunID, Status: core.Done}
 	if code != "" {
 		req.Status, req.ErrorCode, req.ErrorMessage = core.Failed, code, detail
 	}
-	return again(func() (core.Run, error) { return act.store.FinishRunningRun(ctx, req) })
+	store := func() (core.Run, error) {
+		req.ClaimToken = act.run.ClaimToken
+		return act.store.FinishRunningRun(ctx, req)
+	}
+	run, err := again(store)
+	if core.CodeOf(err) != core.CodeClaimLost {
+		return run, err
+	}
+	if _, lost := act.regain(ctx); lost != nil {
+		return run, err
+	}
+	return again(store)
 }
 
 // again repeats an op whose outcome a storage error left open; the repeat says

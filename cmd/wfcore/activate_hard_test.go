@@ -98,6 +98,46 @@ func TestActivateGoesOnAfterASleep(t *testing.T) {
 	}
 }
 
+// How the run ended is stored, also where the lease lapsed before that.
+func TestActivateEndsAfterASleep(t *testing.T) {
+	for name, c := range map[string]struct{ before, after, status, code string }{
+		"after go":     {"read -r i; echo ready; read -r g", "exit 0", "done", ""},
+		"failed":       {"read -r i; echo ready; read -r g", "exit 1", "failed", "run_failed"},
+		"before ready": {"read -r i", "echo ready; read -r g", "failed", "activation_failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			id := h.start("--session", "s")
+			at, more := h.fifo("at"), h.fifo("more")
+			app := &app{system: system{stdout: &syncBuffer{}, stderr: &syncBuffer{}, getenv: os.Getenv}}
+			app.out = printer{w: app.stdout}
+			var slept atomic.Int64
+			store, err := sqlite.Open(context.Background(), h.env["WFCORE_DB"], sqlite.Options{
+				Now: func() time.Time { return time.Now().Add(time.Duration(slept.Load())) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			act := &activation{app: app, store: store, lease: core.MaxLease, poll: time.Hour}
+			ended := make(chan error)
+			go func() {
+				ended <- act.activate(context.Background(), id, "s", "me", c.before+`; echo at > `+at+`; cat `+more+`; `+c.after)
+			}()
+			h.read(at)
+			slept.Store(int64(2 * core.MaxLease))
+			if err := os.WriteFile(more, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+			run := decode[map[string]any](t, h.ok("status", id, "-o", "json"))
+			if code, _ := run["errorCode"].(string); run["status"] != c.status || code != c.code {
+				t.Errorf("the run is %v %v", run["status"], run["errorCode"])
+			}
+		})
+	}
+}
+
 // An engine may quote its input, or a secret over several lines.
 func TestActivateTalkIsSafe(t *testing.T) {
 	h := newHost(t)
