@@ -3,6 +3,7 @@ package core_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pi-workflows/wfcore/core"
 )
@@ -40,6 +41,12 @@ func TestFailureIsStoredWithoutTheInput(t *testing.T) {
 		"startFailed": func(f *fixture) {
 			f.ok("recoverExpiredStartingRun", recovery("run", "s", object{
 				"kind": "startFailed", "code": quoted["errorCode"], "message": quoted["errorMessage"],
+			}).with(object{"expectedClaimToken": "tok"}))
+		},
+		"terminal": func(f *fixture) {
+			f.at(time.Hour)
+			f.ok("recoverExpiredStartingRun", recovery("run", "s", object{
+				"kind": "terminal", "status": "failed", "message": quoted["errorMessage"],
 			}).with(object{"expectedClaimToken": "tok"}))
 		},
 	} {

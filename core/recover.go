@@ -259,7 +259,7 @@ func (t *tx) walk(before db.Run, req RecoverRequest) (db.Run, error) {
 		if f.Status == Failed && code == "" {
 			code = FailureRunFailed
 		}
-		message := FailureMessage(code, f.Message)
+		message := failureOf(before, code, f.Message)
 		if f.Status == Failed {
 			extra = failed(code, message)
 			extra["finding"] = string(f.Kind)
