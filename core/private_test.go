@@ -20,6 +20,7 @@ func TestInputHider(t *testing.T) {
 		"hello world, x marks":                   "hello world, x marks",
 		"scope must be a non-empty string":       "scope must be a non-empty string",
 		"first secret and first secret":          "[input] and [input]",
+		"the first secretary":                    "the [input]ary",
 		"the list has line two \"quoted\" in it": "the list has [input] in it",
 	} {
 		if got := hide(text); got != want {
@@ -59,5 +60,33 @@ func TestFailureIsStoredWithoutTheInput(t *testing.T) {
 				t.Errorf("%s: stored %s", name, line)
 			}
 		}
+	}
+}
+
+// A longer text is hidden in part too, in every form that it may be quoted in.
+func TestInputHiderFindsParts(t *testing.T) {
+	long := strings.Repeat("klmn00171 opqr00172 ", 5000)
+	for name, c := range map[string]struct{ input, said string }{
+		"cut":         {`"` + long + `"`, "cannot parse " + long[:70_000]},
+		"middle":      {`{"q":"my very private long sentence about a merger"}`, "near: private long sentence abo..."},
+		"as JSON":     {`{"q":"say \"hi\" <b>to my wife</b>"}`, `near: say \"hi\" <b>to my wife</b>`},
+		"as ASCII":    {`{"q":"Grüße an Frau Müller"}`, `near: Gr\u00fc\u00dfe an Frau M\u00fcller`},
+		"key":         {`{"customers":{"alice.private@example.com":{}}}`, "unknown customer alice.private@example.com"},
+		"overlapping": {`{"a":"the hidden-s","b":"hidden-secret-token"}`, "not the hidden-secret-token"},
+		"repeated":    {`"` + strings.Repeat("a", 1_000_000) + `"`, strings.Repeat("a", 999_999) + "b"},
+	} {
+		got := core.InputHider([]byte(c.input))(c.said)
+		for _, private := range []string{"klmn00171", "private long", "wife", "u00fcller", "alice", "secret-token", "aaaa"} {
+			if strings.Contains(got, private) {
+				t.Errorf("%s: %.200q", name, got)
+			}
+		}
+		if !strings.Contains(got, "[input]") {
+			t.Errorf("%s: nothing was hidden in %.200q", name, got)
+		}
+	}
+	// The name of a field stays: an error has to name it.
+	if got := core.InputHider([]byte(`{"scopeName":"x"}`))("scopeName must be set"); got != "scopeName must be set" {
+		t.Errorf("have %q", got)
 	}
 }
