@@ -1,12 +1,17 @@
 package core_test
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/strictjson"
+	"github.com/pi-workflows/wfcore/db"
 )
 
 // What another host may have stored as the end of a lease, and is none.
@@ -63,7 +68,8 @@ func TestOddRowsCanBeCancelled(t *testing.T) {
 func TestRowWithoutAnID(t *testing.T) {
 	f := open(t)
 	for i, status := range []string{"queued", "starting", "parked", "done"} {
-		f.plant(object{"run_id": nil, "status": status, "origin_session_id": fmt.Sprint("s", i)})
+		id := []any{nil, []byte{0xff, 0x61}, []byte("blob"), nil}[i]
+		f.plant(object{"run_id": id, "status": status, "origin_session_id": fmt.Sprint("s", i)})
 		f.plant(object{"run_id": nil, "status": status})
 		equal(t, "runs", len(f.list("listRuns", object{"limit": 10})), 0)
 		equal(t, "of the session", len(f.list("listRecoverableRuns", object{"sessionId": fmt.Sprint("s", i), "limit": 10})), 0)
@@ -71,7 +77,40 @@ func TestRowWithoutAnID(t *testing.T) {
 	}
 	equal(t, "ownerless", len(f.list("listRecoverableRuns", object{"limit": 10})), 0)
 	equal(t, "next", string(f.answer("claimNextRun", object{"runnerId": "me"})), "null")
+	f = open(t)
+	f.plant(object{"run_id": nil, "status": "queued", "origin_session_id": "s0"})
 	f.fails("reservePreparedRun", start("next", "s0"), core.CodeSessionReserved)
+}
+
+// The statements guard the state by themselves; core's own check comes after.
+func TestStatementsGuardTheState(t *testing.T) {
+	now, end := epoch.UnixMilli(), epoch.Add(time.Hour).UnixMilli()
+	for _, status := range gridStates {
+		f := open(t)
+		f.plant(object{"run_id": "run", "status": status, "claim_token": "tok", "claim_expires_at": end})
+		q := db.New(f.conn)
+		refused := func(name string, err error, takes ...string) {
+			if !slices.Contains(takes, status) && !errors.Is(err, sql.ErrNoRows) {
+				t.Errorf("%s took a %s run: %v", name, status, err)
+			}
+		}
+		_, err := q.RunFinishDone(t.Context(), db.RunFinishDoneParams{RunID: "run", ClaimToken: "tok", NowMS: now, Now: stamp(0)})
+		refused("RunFinishDone", err, "running")
+		_, err = q.RunFinishFailed(t.Context(), db.RunFinishFailedParams{RunID: "run", ClaimToken: "tok", NowMS: now, Now: stamp(0)})
+		refused("RunFinishFailed", err, "running")
+		f = open(t)
+		f.plant(object{"run_id": "run", "status": status, "claim_token": "tok", "claim_expires_at": end})
+		_, err = db.New(f.conn).RunPark(t.Context(), db.RunParkParams{RunID: "run", ClaimToken: "tok", NowMS: now, Now: stamp(0)})
+		refused("RunPark", err, "running")
+		f = open(t)
+		f.plant(object{"run_id": "run", "status": status, "claim_token": "tok", "claim_expires_at": 1})
+		_, err = db.New(f.conn).RunRequeueExpired(t.Context(), db.RunRequeueExpiredParams{RunID: "run", ExpectedClaimToken: "tok", NowMS: now, Now: stamp(0)})
+		refused("RunRequeueExpired", err, "starting")
+		f = open(t)
+		f.plant(object{"run_id": "run", "status": status})
+		_, err = db.New(f.conn).RunCancel(t.Context(), db.RunCancelParams{RunID: "run", NowMS: now, Now: stamp(0)})
+		refused("RunCancel", err, "queued", "starting", "running", "parked")
+	}
 }
 
 // The engine gets its input as one line, however another host wrote it.
@@ -150,4 +189,68 @@ func TestRecoverableRunByID(t *testing.T) {
 	f.fails("listRecoverableRuns", object{"runId": "absent", "limit": 1}, core.CodeNotFound)
 	f.at(time.Hour)
 	equal(t, "expired", f.list("listRecoverableRuns", ask("s"))[0].text("claimToken"), "tok")
+}
+
+// JSON of another host may be none, or not strict: every answer is.
+func TestForeignJSONIsAnsweredStrictly(t *testing.T) {
+	for _, stored := range []any{[]byte("{\"a\":\"\xff\"}"), "{\"a\":\"\\ud800\"}", "{\"a\":1,\"a\":2}", "1e999", "not json", ""} {
+		f := open(t)
+		f.plant(object{"run_id": "run", "status": "queued", "input_json": stored, "launch_options_json": stored, "workflow_source_json": stored})
+		for _, op := range []string{"getRun", "claimPreparedRun"} {
+			request := object{"runId": "run"}
+			if op == "claimPreparedRun" {
+				request["runnerId"] = "me"
+			}
+			if err := strictjson.Check(f.answer(op, request)); err != nil {
+				t.Errorf("%s of %q: %v", op, stored, err)
+			}
+		}
+	}
+}
+
+// Another run in the same state, of the same owner, with the same dead token, is
+// not the one that was named.
+func TestMovesTouchTheNamedRunAlone(t *testing.T) {
+	dead := object{"claim_token": "tok", "claim_expires_at": 1}
+	found := func(finding object) object {
+		return object{"runId": "named", "expectedClaimToken": "tok", "finding": finding}
+	}
+	for name, c := range map[string]struct {
+		status, op string
+		request    object
+	}{
+		"take over":     {"running", "takeOverExpiredRun", object{"runId": "named", "runnerId": "me"}},
+		"resume":        {"parked", "resumeParkedRun", object{"runId": "named", "runnerId": "me"}},
+		"start failed":  {"starting", "recoverExpiredStartingRun", found(object{"kind": "startFailed", "code": "input_invalid"})},
+		"unreadable":    {"starting", "recoverExpiredStartingRun", found(object{"kind": "unreadable"})},
+		"running":       {"starting", "recoverExpiredStartingRun", found(object{"kind": "running", "runnerId": "me"})},
+		"requeue":       {"starting", "recoverExpiredStartingRun", found(object{"kind": "none"})},
+		"waiting":       {"starting", "recoverExpiredStartingRun", found(object{"kind": "waiting"})},
+		"claim":         {"queued", "claimPreparedRun", object{"runId": "named", "runnerId": "me"}},
+		"cancel parked": {"parked", "cancelPreparedRun", object{"runId": "named"}},
+	} {
+		f := open(t)
+		for _, id := range []string{"before", "named", "after"} {
+			f.plant(dead.with(object{"run_id": id, "status": c.status}))
+		}
+		others := fmt.Sprint(f.row("before"), f.row("after"))
+		f.ok(c.op, c.request)
+		if now := fmt.Sprint(f.row("before"), f.row("after")); now != others {
+			t.Errorf("%s: another run changed:\n%s\n%s", name, others, now)
+		}
+	}
+}
+
+// A run that another host parked without saying when it started, started now.
+func TestResumeSetsStartedAtOnce(t *testing.T) {
+	for _, was := range []any{nil, stamp(-time.Hour)} {
+		f := open(t)
+		f.plant(object{"run_id": "run", "status": "parked", "started_at": was})
+		f.ok("resumeParkedRun", claim("run", "", "tok"))
+		want := was
+		if was == nil {
+			want = any(stamp(0))
+		}
+		equal(t, "started_at", f.row("run")["started_at"], want)
+	}
 }

@@ -37,6 +37,7 @@ var rules = map[string]rule{
 	"key":     {"1 to 512 UTF-16 code units without control characters", isKey},
 	"runid":   {"1 to 200 letters, digits, '.', '_' or '-', the first a letter or digit", isRunID},
 	"known":   {"1 to 512 UTF-16 code units", isKnown},
+	"seen":    {"a text, as it was listed", func(v any) bool { return utf8.ValidString(v.(string)) }},
 	"ref":     {"1 to 512 UTF-16 code units without control characters or a URL's user info", isSourceRef},
 	"detail":  {"a text of at most 1 MiB", func(v any) bool { return len(v.(string)) <= MaxDetailBytes }},
 	"lease":   inRange(1, int64(MaxLease/time.Millisecond)),

@@ -46,7 +46,7 @@ type RecoverRequest struct {
 	RunID     string `json:"runId" check:"known"`
 	SessionID string `json:"sessionId,omitempty" check:"key"`
 	// ExpectedClaimToken is the token that was seen; absent where the run has none.
-	ExpectedClaimToken string     `json:"expectedClaimToken,omitempty" check:"known"`
+	ExpectedClaimToken string     `json:"expectedClaimToken,omitempty" check:"seen"`
 	Finding            *Finding   `json:"finding"`
 	TurnEvent          *TurnEvent `json:"turnEvent,omitempty"`
 }

@@ -135,6 +135,7 @@ func units(n int) string { return strings.Repeat("k", n) }
 var badValues = map[string][]any{
 	"key":     {"", units(513), strings.Repeat("\U0001F600", 256) + "k", "a\x00b", "a\nb", "a\x1bb", "a\x7fb", "a\u0085b"},
 	"known":   {"", units(513)},
+	"seen":    {1, true},
 	"runid":   {"", "-run", ".run", "_run", "a/b", "a b", "é", "run\n", units(201)},
 	"ref":     {"", units(513), "a\nb", "https://user:tok@host/x", "https://tok@host/x"},
 	"source":  {"https://user:tok@host/x", object{"deep": []any{object{"url": "https://user:tok@host/x"}}}, object{"x": units(64 << 10)}},

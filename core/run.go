@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pi-workflows/wfcore/core/safetext"
+	"github.com/pi-workflows/wfcore/core/strictjson"
 	"github.com/pi-workflows/wfcore/db"
 )
 
@@ -88,10 +89,10 @@ func runsOf(rows []db.Run) []Run {
 // becomes a JSON string.
 func rawJSON(stored string) json.RawMessage {
 	var line bytes.Buffer
-	if json.Compact(&line, []byte(stored)) == nil {
+	if strictjson.Check([]byte(stored)) == nil && json.Compact(&line, []byte(stored)) == nil {
 		return line.Bytes()
 	}
-	quoted, _ := json.Marshal(stored)
+	quoted, _ := json.Marshal(stored) // which makes it valid UTF-8
 	return quoted
 }
 

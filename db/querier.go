@@ -112,8 +112,8 @@ type Querier interface {
 	// An expiry is cast to INTEGER wherever it is compared: another host's text would
 	// be greater than any number, and its claim live for ever.
 	// @now and @now_ms are the same instant, read once the write lock is held.
-	// A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL;
-	// such a row of another host has no name, and lists leave it out.
+	// A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL,
+	// a BLOB or empty; such a row of another host has no name, and lists leave it out.
 	// (none) -> queued. Any host, after its preflight checks.
 	// No row: the run id, the session's reservation or the parent's one
 	// continuation is taken. The reads RunGet, RunFindReservation and

@@ -241,7 +241,7 @@ SET status = 'failed',
 WHERE run_id = CAST(?4 AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(?5 AS TEXT)
-  AND COALESCE(claim_token, '') = CAST(?6 AS TEXT)
+  AND COALESCE(CAST(claim_token AS TEXT), '') = CAST(?6 AS TEXT)
   AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?7 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
@@ -418,7 +418,7 @@ const runFindContinuation = `-- name: RunFindContinuation :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE parent_run_id = CAST(?1 AS TEXT)
   AND parent_run_id IS NOT NULL
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
 `
 
 type RunFindContinuationParams struct {
@@ -458,7 +458,7 @@ const runFindReservation = `-- name: RunFindReservation :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
 `
 
 type RunFindReservationParams struct {
@@ -660,7 +660,7 @@ const runLastFinishedOfSession = `-- name: RunLastFinishedOfSession :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND status IN ('done', 'failed', 'cancelled')
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
 ORDER BY CASE WHEN finished_at GLOB '????-??-??T*' THEN unixepoch(finished_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1
@@ -702,7 +702,7 @@ func (q *Queries) RunLastFinishedOfSession(ctx context.Context, arg RunLastFinis
 
 const runList = `-- name: RunList :many
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue AS r
-WHERE r.run_id IS NOT NULL
+WHERE typeof(r.run_id) = 'text' AND r.run_id <> ''
   AND (CAST(?1 AS TEXT) = '' OR r.origin_session_id = CAST(?1 AS TEXT))
   AND (CAST(?2 AS TEXT) = '' OR r.status = CAST(?2 AS TEXT))
   AND r.rowid < CASE
@@ -775,7 +775,7 @@ const runListRecoverableOfSession = `-- name: RunListRecoverableOfSession :many
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
   AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?2 AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(?3 AS INTEGER)
@@ -837,7 +837,7 @@ const runListRecoverableOwnerless = `-- name: RunListRecoverableOwnerless :many
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE COALESCE(origin_session_id, '') = ''
   AND status IN ('queued', 'starting', 'running')
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
   AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?1 AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(?2 AS INTEGER)
@@ -967,7 +967,7 @@ SET status = 'running',
 WHERE run_id = CAST(?5 AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(?6 AS TEXT)
-  AND COALESCE(claim_token, '') = CAST(?7 AS TEXT)
+  AND COALESCE(CAST(claim_token AS TEXT), '') = CAST(?7 AS TEXT)
   AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?8 AS INTEGER)
 RETURNING run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at
 `
@@ -1028,7 +1028,7 @@ const runNewestParkedOfSession = `-- name: RunNewestParkedOfSession :one
 SELECT run_id, workflow_ref, workflow_path, workflow_source_json, definition_digest, input_json, launch_options_json, status, runner_id, claim_token, claim_expires_at, affinity_runner_id, origin_session_id, parent_run_id, error_code, error_message, created_at, updated_at, started_at, finished_at FROM workflow_run_queue
 WHERE origin_session_id = CAST(?1 AS TEXT)
   AND status = 'parked'
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
 ORDER BY CASE WHEN updated_at GLOB '????-??-??T*' THEN unixepoch(updated_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1
@@ -1132,7 +1132,7 @@ SELECT oldest.run_id FROM (
   SELECT q.run_id, q.rowid AS position,
          q.affinity_runner_id = CAST(?1 AS TEXT) AS is_own
   FROM workflow_run_queue AS q
-  WHERE q.status = 'queued' AND COALESCE(q.origin_session_id, '') = '' AND q.run_id IS NOT NULL
+  WHERE q.status = 'queued' AND COALESCE(q.origin_session_id, '') = '' AND typeof(q.run_id) = 'text' AND q.run_id <> ''
   ORDER BY q.rowid
   LIMIT 100
 ) AS oldest
@@ -1273,7 +1273,7 @@ SET status = 'queued',
 WHERE run_id = CAST(?2 AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(?3 AS TEXT)
-  AND COALESCE(claim_token, '') = CAST(?4 AS TEXT)
+  AND COALESCE(CAST(claim_token AS TEXT), '') = CAST(?4 AS TEXT)
   AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(?5 AS INTEGER)
   AND NOT EXISTS (
     SELECT 1 FROM run_events AS ran
@@ -1375,8 +1375,8 @@ type RunReserveParams struct {
 // An expiry is cast to INTEGER wherever it is compared: another host's text would
 // be greater than any number, and its claim live for ever.
 // @now and @now_ms are the same instant, read once the write lock is held.
-// A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL;
-// such a row of another host has no name, and lists leave it out.
+// A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL,
+// a BLOB or empty; such a row of another host has no name, and lists leave it out.
 // (none) -> queued. Any host, after its preflight checks.
 // No row: the run id, the session's reservation or the parent's one
 // continuation is taken. The reads RunGet, RunFindReservation and

@@ -244,6 +244,8 @@ func (act *activation) wait(ctx context.Context, isReady <-chan struct{}, limit 
 			act.run.ClaimExpiresAt = held.ClaimExpiresAt
 		case core.CodeOf(err) != core.CodeStoreUnavailable:
 			return ended, err
+		default:
+			act.run.ClaimExpiresAt = nil // it may have been renewed, or not
 		}
 	}
 }
@@ -257,7 +259,8 @@ func (act *activation) regain(ctx context.Context) (core.Run, error) {
 	if err != nil {
 		return core.Run{}, err
 	}
-	if now.RunnerID == nil || *now.RunnerID != *act.run.RunnerID || !equal(now.ClaimExpiresAt, act.run.ClaimExpiresAt) {
+	ours := now.RunnerID != nil && *now.RunnerID == *act.run.RunnerID
+	if known := act.run.ClaimExpiresAt; !ours || known != nil && (now.ClaimExpiresAt == nil || *now.ClaimExpiresAt != *known) {
 		return lost()
 	}
 	req := core.ClaimRequest{RunID: act.run.RunID, RunnerID: *act.run.RunnerID, LeaseMS: act.lease.Milliseconds()}
@@ -265,15 +268,17 @@ func (act *activation) regain(ctx context.Context) (core.Run, error) {
 		req.SessionID = *act.run.OriginSessionID
 	}
 	taken, err := act.store.TakeOverExpiredRun(ctx, req)
-	if err != nil {
+	switch core.CodeOf(err) {
+	case "":
+	case core.CodeStoreUnavailable:
+		return taken, err // nobody replaced us yet: to be tried again
+	default:
 		return lost()
 	}
 	act.run.ClaimToken = taken.ClaimToken
 	act.app.say("the lease of run %s lapsed; it is held again", act.run.RunID)
 	return taken, nil
 }
-
-func equal(a, b *string) bool { return a != nil && b != nil && *a == *b }
 
 // failLaunch records why the launch failed; also where the lease lapsed meanwhile
 // and nobody took over.
@@ -294,7 +299,7 @@ func (act *activation) failLaunch(ctx context.Context, code core.FailureCode, de
 	if act.run.OriginSessionID != nil {
 		req.SessionID = *act.run.OriginSessionID
 	}
-	return act.store.RecoverExpiredStartingRun(ctx, req)
+	return again(func() (core.Run, error) { return act.store.RecoverExpiredStartingRun(ctx, req) })
 }
 
 // finish ends the run: as done without a code, else as failed.
@@ -319,9 +324,9 @@ func (act *activation) finish(ctx context.Context, code core.FailureCode, detail
 }
 
 // again repeats an op whose outcome a storage error left open; the repeat says
-// which it was. Each try waits for the lock itself.
+// which it was. Each try waits for the lock itself, so it takes a minute at most.
 func again(op func() (core.Run, error)) (run core.Run, err error) {
-	for range 3 {
+	for range 12 {
 		if run, err = op(); core.CodeOf(err) != core.CodeStoreUnavailable {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,7 +27,8 @@ type engine struct {
 	released chan struct{} // closed to tell it go
 	done     chan struct{} // closed when it ended
 	err      error         // how it ended; set before done is closed
-	last     string        // its last line on stderr, safe; set before done is closed
+	mu       sync.Mutex
+	last     string // its last line on stderr, safe
 }
 
 // startEngine starts the child in a process group of its own, so that kill reaches
@@ -73,13 +75,16 @@ func (e *engine) feed(stdin io.Writer, input []byte) {
 }
 
 func (e *engine) await(out, errs *lineWriter) {
+	defer close(e.done)
 	e.err = e.cmd.Wait()
+	// What it left behind in its group goes with it.
+	_ = syscall.Kill(-e.cmd.Process.Pid, syscall.SIGKILL)
 	if errors.Is(e.err, exec.ErrWaitDelay) {
 		e.err = nil
+		return // someone still writes, or nobody reads our talk: it is not waited for
 	}
 	out.flush()
 	errs.flush()
-	close(e.done)
 }
 
 // talkWindow is how many bytes of earlier lines a line is redacted with, since a
@@ -116,6 +121,8 @@ func (e *engine) heard(talk func(string) string) func(string) {
 func (e *engine) complained(talk func(string) string) func(string) {
 	return func(line string) {
 		if safe := talk(line); safe != "" {
+			e.mu.Lock()
+			defer e.mu.Unlock()
 			e.last = safe
 		}
 	}
@@ -136,6 +143,8 @@ func (e *engine) ended() bool {
 
 // reason is why a child that ended failed: its last line on stderr, else its exit.
 func (e *engine) reason() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.last != "" {
 		return e.last
 	}

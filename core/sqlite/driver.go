@@ -40,25 +40,26 @@ var (
 	pragmasMemory   = []pragma{{"foreign_keys", "ON", "1"}}
 )
 
-// connect prepares one connection. SQLite's own busy timeout starves under load,
-// so it is off, and waiter retries instead.
-func connect(dsn string, pragmas []pragma) (*sql.DB, error) {
-	db, err := driver.Open(dsn, func(c *sqlite3.Conn) error {
-		if err := c.BusyTimeout(0); err != nil {
-			return err
-		}
-		for _, p := range pragmas {
-			if err := setPragma(c, p); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// connect makes a pool of one connection. SQLite's own busy timeout starves under
+// load, so it is off, and waiter retries instead.
+func connect(dsn string) (*sql.DB, error) {
+	db, err := driver.Open(dsn, func(c *sqlite3.Conn) error { return c.BusyTimeout(0) })
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
 	return db, nil
+}
+
+func setPragmas(conn *sql.Conn, pragmas []pragma) error {
+	return conn.Raw(func(c any) error {
+		for _, p := range pragmas {
+			if err := setPragma(c.(driver.Conn).Raw(), p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // setPragma sets and reads back: SQLite ignores what it cannot do, and a network
@@ -109,16 +110,23 @@ func waiter(wait waitTime) func(context.Context, func() error) error {
 	}
 }
 
+// immutable is a mode for a file that nobody writes.
+const immutable = "ro&immutable=1"
+
 // inPlace refuses to use a file that was moved or removed: what is acknowledged
-// there, nobody will find.
-func inPlace(path string, wait func(context.Context, func() error) error) (func(context.Context, func() error) error, error) {
-	opened, err := os.Stat(path)
+// there, nobody will find. One that is read as immutable must not have changed.
+func inPlace(from source, wait func(context.Context, func() error) error) (func(context.Context, func() error) error, error) {
+	opened, err := os.Stat(from.path)
 	if err != nil {
 		return nil, unavailable("the store cannot be looked at", err)
 	}
 	return func(ctx context.Context, try func() error) error {
-		if now, err := os.Stat(path); err != nil || !os.SameFile(opened, now) {
+		now, err := os.Stat(from.path)
+		if err != nil || !os.SameFile(opened, now) {
 			return unavailable("the file of the store was moved or removed; open the store again", err)
+		}
+		if from.mode == immutable && !(same(opened, now) && quiet(from.path)) {
+			return unavailable("the file of the store has changed; open the store again", nil)
 		}
 		return wait(ctx, try)
 	}, nil
@@ -146,7 +154,7 @@ func resultCode(err error) int {
 
 // Version is that of the SQLite library in use.
 func Version(ctx context.Context) (version string, err error) {
-	db, err := connect(memoryDSN, nil)
+	db, err := connect(memoryDSN)
 	if err != nil {
 		return "", typed(err)
 	}

@@ -37,7 +37,7 @@ func look(ctx context.Context, path string, wait waitTime) (layout.State, error)
 		return layout.New, nil
 	}
 	if quiet(path) {
-		state, err := lookAt(ctx, fileDSN(path, "ro&immutable=1"), wait)
+		state, err := lookAt(ctx, fileDSN(path, immutable), wait)
 		if err == nil {
 			err = whole(path, before.Size())
 		}
@@ -108,7 +108,7 @@ func same(a, b fs.FileInfo) bool {
 }
 
 func lookAt(ctx context.Context, dsn string, wait waitTime) (state layout.State, err error) {
-	db, err := connect(dsn, nil)
+	db, err := connect(dsn)
 	if err != nil {
 		return absent, typed(err)
 	}

@@ -72,25 +72,22 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 		if err := makeDir(filepath.Dir(path)); err != nil {
 			return nil, unavailable("the directory of the store cannot be made", err)
 		}
-		if err := tighten(path); err != nil {
-			return nil, unavailable("the store cannot be made private", err)
-		}
-		return open(ctx, path, fileDSN(path, "rwc"), pragmasFile, state, o)
+		return open(ctx, source{path: path, mode: "rwc", pragmas: pragmasFile}, o)
 	case state == layout.New:
 		// A store that holds nothing yet reads as an empty one, and is not touched.
-		return open(ctx, "", memoryDSN, pragmasMemory, layout.New, o)
+		return OpenMemory(ctx, o)
 	}
-	store, err := open(ctx, path, fileDSN(path, "ro"), pragmasReadOnly, layout.Current, o)
+	store, err := open(ctx, source{path: path, mode: "ro", pragmas: pragmasReadOnly}, o)
 	if core.CodeOf(err) == core.CodeStoreUnavailable && quiet(path) {
 		// Reading makes a -wal and -shm, which a directory may not allow.
-		return open(ctx, path, fileDSN(path, "ro&immutable=1"), pragmasReadOnly, layout.Current, o)
+		return open(ctx, source{path: path, mode: immutable, pragmas: pragmasReadOnly}, o)
 	}
 	return store, err
 }
 
 // OpenMemory opens a new store in memory, for tests and examples.
 func OpenMemory(ctx context.Context, options Options) (*Store, error) {
-	return open(ctx, "", memoryDSN, pragmasMemory, layout.New, options.withDefaults())
+	return open(ctx, source{pragmas: pragmasMemory}, options.withDefaults())
 }
 
 // Close gives the connection and the file back.
@@ -148,15 +145,16 @@ func makeDir(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
-// tighten takes the store from others, where a file that was there let them in.
+// tighten takes the store from others, where a file that was there let them in. A
+// link in its place is not followed.
 func tighten(path string) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		info, err := os.Stat(path + suffix)
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
+		info, err := os.Lstat(path + suffix)
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 			err = os.Chmod(path+suffix, 0o600)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return unavailable("the store cannot be made private", err)
 		}
 	}
 	return nil
@@ -166,40 +164,54 @@ func unavailable(what string, cause error) error {
 	return core.NewError(core.CodeStoreUnavailable, nil, "%s", what).WithCause(cause)
 }
 
-// open connects, applies the schema where it is missing, and checks that what
-// stands is v1.
-func open(ctx context.Context, path, dsn string, pragmas []pragma, state layout.State, o Options) (*Store, error) {
-	db, err := connect(dsn, pragmas)
+// source is what to open, and how.
+type source struct {
+	path    string // "" is memory
+	mode    string
+	pragmas []pragma
+}
+
+func (s source) dsn() string {
+	if s.path == "" {
+		return memoryDSN
+	}
+	return fileDSN(s.path, s.mode)
+}
+
+// open connects, checks what stands before anything is written, sets the pragmas,
+// applies the schema where it is missing, and checks again.
+func open(ctx context.Context, from source, o Options) (*Store, error) {
+	db, err := connect(from.dsn())
 	if err != nil {
 		return nil, typed(err)
 	}
-	store, err := build(ctx, db, path, state, o)
+	store, err := build(ctx, db, from, o)
 	if err != nil {
 		return nil, errors.Join(typed(err), db.Close())
 	}
 	return store, nil
 }
 
-func build(ctx context.Context, db *sql.DB, path string, state layout.State, o Options) (*Store, error) {
+func build(ctx context.Context, db *sql.DB, from source, o Options) (*Store, error) {
 	wait := waiter(o.Wait)
-	if state != layout.Current {
+	state, err := prepare(ctx, db, from, wait)
+	if err != nil {
+		return nil, err
+	}
+	if state != layout.Current && (from.path == "" || !o.ReadOnly) {
 		if err := wait(ctx, func() error { return applySchema(ctx, db) }); err != nil {
 			return nil, err
 		}
 	}
-	var conn *sql.Conn
-	err := wait(ctx, func() (err error) {
-		conn, err = db.Conn(ctx)
-		return err
-	})
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := wait(ctx, func() error { _, err := checkLayout(ctx, conn); return err }); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	if path != "" {
-		if wait, err = inPlace(path, wait); err != nil {
+	if from.path != "" {
+		if wait, err = inPlace(from, wait); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
@@ -207,6 +219,28 @@ func build(ctx context.Context, db *sql.DB, path string, state layout.State, o O
 		Conn: conn, Wait: wait, ResultCode: resultCode,
 		Now: o.Now, Random: o.Random, ReadOnly: o.ReadOnly, TestClock: o.TestClock,
 	}), db, conn}, nil
+}
+
+// prepare checks on the connection itself, since the path may have come to name
+// another file after the look, and only then sets what is written.
+func prepare(ctx context.Context, db *sql.DB, from source, wait func(context.Context, func() error) error) (state layout.State, err error) {
+	err = wait(ctx, func() error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close() // back to the pool of one
+		if state, err = checkLayout(ctx, conn); err != nil {
+			return err
+		}
+		if from.mode == "rwc" {
+			if err := tighten(from.path); err != nil {
+				return err
+			}
+		}
+		return setPragmas(conn, from.pragmas)
+	})
+	return state, err
 }
 
 // typed makes every error of an opening a *core.Error.

@@ -9,8 +9,8 @@
 -- An expiry is cast to INTEGER wherever it is compared: another host's text would
 -- be greater than any number, and its claim live for ever.
 -- @now and @now_ms are the same instant, read once the write lock is held.
--- A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL;
--- such a row of another host has no name, and lists leave it out.
+-- A statement that returns no row changed nothing. SQLite lets a TEXT key be NULL,
+-- a BLOB or empty; such a row of another host has no name, and lists leave it out.
 
 -- (none) -> queued. Any host, after its preflight checks.
 -- No row: the run id, the session's reservation or the parent's one
@@ -101,7 +101,7 @@ SET status = 'running',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
-  AND COALESCE(claim_token, '') = CAST(@expected_claim_token AS TEXT)
+  AND COALESCE(CAST(claim_token AS TEXT), '') = CAST(@expected_claim_token AS TEXT)
   AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER)
 RETURNING *;
 
@@ -119,7 +119,7 @@ SET status = 'queued',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
-  AND COALESCE(claim_token, '') = CAST(@expected_claim_token AS TEXT)
+  AND COALESCE(CAST(claim_token AS TEXT), '') = CAST(@expected_claim_token AS TEXT)
   AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER)
   AND NOT EXISTS (
     SELECT 1 FROM run_events AS ran
@@ -186,7 +186,7 @@ SET status = 'failed',
 WHERE run_id = CAST(@run_id AS TEXT)
   AND status = 'starting'
   AND COALESCE(origin_session_id, '') = CAST(@session_id AS TEXT)
-  AND COALESCE(claim_token, '') = CAST(@expected_claim_token AS TEXT)
+  AND COALESCE(CAST(claim_token AS TEXT), '') = CAST(@expected_claim_token AS TEXT)
   AND COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER)
 RETURNING *;
 
@@ -366,14 +366,14 @@ WHERE run_id = CAST(@run_id AS TEXT);
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
-  AND run_id IS NOT NULL;
+  AND typeof(run_id) = 'text' AND run_id <> '';
 
 -- Read: the one continuation of a parent.
 -- name: RunFindContinuation :one
 SELECT * FROM workflow_run_queue
 WHERE parent_run_id = CAST(@parent_run_id AS TEXT)
   AND parent_run_id IS NOT NULL
-  AND run_id IS NOT NULL;
+  AND typeof(run_id) = 'text' AND run_id <> '';
 
 -- Read: the starting run that this live claim holds, to repeat a claim safely.
 -- name: RunFindClaimed :one
@@ -392,7 +392,7 @@ SELECT oldest.run_id FROM (
   SELECT q.run_id, q.rowid AS position,
          q.affinity_runner_id = CAST(@runner_id AS TEXT) AS is_own
   FROM workflow_run_queue AS q
-  WHERE q.status = 'queued' AND COALESCE(q.origin_session_id, '') = '' AND q.run_id IS NOT NULL
+  WHERE q.status = 'queued' AND COALESCE(q.origin_session_id, '') = '' AND typeof(q.run_id) = 'text' AND q.run_id <> ''
   ORDER BY q.rowid
   LIMIT 100
 ) AS oldest
@@ -405,7 +405,7 @@ LIMIT 1;
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND origin_session_id IS NOT NULL AND status IN ('queued', 'starting', 'running')
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
   AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(@limit AS INTEGER);
@@ -415,7 +415,7 @@ LIMIT CAST(@limit AS INTEGER);
 SELECT * FROM workflow_run_queue
 WHERE COALESCE(origin_session_id, '') = ''
   AND status IN ('queued', 'starting', 'running')
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
   AND (status = 'queued' OR COALESCE(CAST(claim_expires_at AS INTEGER), 0) <= CAST(@now_ms AS INTEGER))
 ORDER BY status = 'queued', workflow_run_queue.rowid
 LIMIT CAST(@limit AS INTEGER);
@@ -427,7 +427,7 @@ LIMIT CAST(@limit AS INTEGER);
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND status = 'parked'
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
 ORDER BY CASE WHEN updated_at GLOB '????-??-??T*' THEN unixepoch(updated_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1;
@@ -438,7 +438,7 @@ LIMIT 1;
 SELECT * FROM workflow_run_queue
 WHERE origin_session_id = CAST(@session_id AS TEXT)
   AND status IN ('done', 'failed', 'cancelled')
-  AND run_id IS NOT NULL
+  AND typeof(run_id) = 'text' AND run_id <> ''
 ORDER BY CASE WHEN finished_at GLOB '????-??-??T*' THEN unixepoch(finished_at, 'subsec') END DESC,
          workflow_run_queue.rowid DESC
 LIMIT 1;
@@ -447,7 +447,7 @@ LIMIT 1;
 -- than a given run (an empty text stands for any). No index of v1 serves the filters.
 -- name: RunList :many
 SELECT * FROM workflow_run_queue AS r
-WHERE r.run_id IS NOT NULL
+WHERE typeof(r.run_id) = 'text' AND r.run_id <> ''
   AND (CAST(@session_id AS TEXT) = '' OR r.origin_session_id = CAST(@session_id AS TEXT))
   AND (CAST(@status AS TEXT) = '' OR r.status = CAST(@status AS TEXT))
   AND r.rowid < CASE
