@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,12 +64,9 @@ func (w *waitFor) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// After a sleep an owner whose lease lapsed and whom nobody replaced goes on.
-func TestActivateGoesOnAfterASleep(t *testing.T) {
-	h := newHost(t)
-	id := h.start("--session", "s")
-	at, more := h.fifo("at"), h.fifo("more")
-	talk := &waitFor{text: "it is held again", seen: make(chan struct{})}
+// sleeper is an activation whose machine can sleep past its lease.
+func (h *host) sleeper(talk io.Writer, poll time.Duration) (act *activation, sleep func()) {
+	h.t.Helper()
 	app := &app{system: system{stdout: &syncBuffer{}, stderr: talk, getenv: os.Getenv}}
 	app.out = printer{w: app.stdout}
 	var slept atomic.Int64
@@ -76,16 +74,25 @@ func TestActivateGoesOnAfterASleep(t *testing.T) {
 		Now: func() time.Time { return time.Now().Add(time.Duration(slept.Load())) },
 	})
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	defer store.Close()
-	act := &activation{app: app, store: store, lease: core.MaxLease, poll: time.Millisecond}
+	h.t.Cleanup(func() { store.Close() })
+	return &activation{app: app, store: store, lease: core.MaxLease, poll: poll}, func() { slept.Store(int64(2 * core.MaxLease)) }
+}
+
+// After a sleep an owner whose lease lapsed and whom nobody replaced goes on.
+func TestActivateGoesOnAfterASleep(t *testing.T) {
+	h := newHost(t)
+	id := h.start("--session", "s")
+	at, more := h.fifo("at"), h.fifo("more")
+	talk := &waitFor{text: "it is held again", seen: make(chan struct{})}
+	act, sleep := h.sleeper(talk, time.Millisecond)
 	ended := make(chan error)
 	go func() {
 		ended <- act.activate(context.Background(), id, "s", "me", `read -r i; echo ready; read -r g; echo at > `+at+`; cat `+more)
 	}()
 	h.read(at)
-	slept.Store(int64(2 * core.MaxLease))
+	sleep()
 	<-talk.seen
 	if err := os.WriteFile(more, nil, 0); err != nil {
 		t.Fatal(err)
@@ -109,23 +116,13 @@ func TestActivateEndsAfterASleep(t *testing.T) {
 			h := newHost(t)
 			id := h.start("--session", "s")
 			at, more := h.fifo("at"), h.fifo("more")
-			app := &app{system: system{stdout: &syncBuffer{}, stderr: &syncBuffer{}, getenv: os.Getenv}}
-			app.out = printer{w: app.stdout}
-			var slept atomic.Int64
-			store, err := sqlite.Open(context.Background(), h.env["WFCORE_DB"], sqlite.Options{
-				Now: func() time.Time { return time.Now().Add(time.Duration(slept.Load())) },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer store.Close()
-			act := &activation{app: app, store: store, lease: core.MaxLease, poll: time.Hour}
+			act, sleep := h.sleeper(&syncBuffer{}, time.Hour)
 			ended := make(chan error)
 			go func() {
 				ended <- act.activate(context.Background(), id, "s", "me", c.before+`; echo at > `+at+`; cat `+more+`; `+c.after)
 			}()
 			h.read(at)
-			slept.Store(int64(2 * core.MaxLease))
+			sleep()
 			if err := os.WriteFile(more, nil, 0); err != nil {
 				t.Fatal(err)
 			}
