@@ -37,7 +37,7 @@ func (t *tx) markRunning(req MarkRunningRequest) (db.Run, error) {
 		return row, err
 	}
 	if ok {
-		return row, t.arrow(Starting, row, row.RunnerID, nil)
+		return row, t.arrow(Starting, row, row.RunnerID)
 	}
 	if row, err = t.get(req.RunID); err != nil {
 		return row, err

@@ -75,7 +75,7 @@ func (t *tx) claimNext(req ClaimNextRequest) (row db.Run, ok bool, err error) {
 	claim := ClaimRequest{runID, req.SessionID, req.RunnerID, req.ClaimToken, req.LeaseMS}
 	row, ok, err = t.claimQueued(claim)
 	if ok {
-		err = t.arrow(Queued, row, row.RunnerID, nil)
+		err = t.arrow(Queued, row, row.RunnerID)
 	}
 	return row, ok && err == nil, err
 }
@@ -104,7 +104,7 @@ func (s *Store) start(ctx context.Context, req ClaimRequest, from Status, move f
 			return Run{}, err
 		}
 		if ok {
-			return launchOf(row), t.arrow(from, row, row.RunnerID, nil)
+			return launchOf(row), t.arrow(from, row, row.RunnerID)
 		}
 		if row, err = t.get(req.RunID); err != nil {
 			return Run{}, err

@@ -26,14 +26,11 @@ func (s *Store) end(ctx context.Context, runID string, move func(t *tx, before d
 // ended appends the event of an arrow. A parent whose slot was given back stays
 // in the payload.
 func (t *tx) ended(before, row db.Run, extra payload) error {
-	p := payload{}
-	for k, v := range extra {
-		p[k] = v
-	}
+	released := payload{}
 	if row.ParentRunID == nil {
-		p["parentRunId"] = text(before.ParentRunID)
+		released["parentRunId"] = text(before.ParentRunID)
 	}
-	return t.arrow(Status(before.Status), row, before.RunnerID, p)
+	return t.arrow(Status(before.Status), row, before.RunnerID, extra, released)
 }
 
 // failureOf is the message of a run's failure, without the input that is stored.

@@ -92,10 +92,7 @@ func (s *Store) RecordRunEvent(ctx context.Context, req RecordEventRequest) (Eve
 		if err != nil {
 			return Event{}, err
 		}
-		row, err := t.RunEventAppend(t, db.RunEventAppendParams{
-			RecordedAt: t.now, RunID: run.RunID, WorkflowRef: run.WorkflowRef,
-			Type: string(req.Type), RunnerID: column(req.RunnerID), PayloadJSON: string(safe),
-		})
+		row, err := t.record(run, req.Type, column(req.RunnerID), safe)
 		return eventOf(row), err
 	})
 }
@@ -132,8 +129,8 @@ func safeMember(m strictjson.Member) (any, error) {
 		return safetext.RedactValue(m.Key, s), nil
 	}
 	// A PIN is a secret too, though it is a number.
-	if text := string(m.Value); safetext.RedactValue(m.Key, text) != text {
-		return safetext.RedactValue(m.Key, text), nil
+	if safe := safetext.RedactValue(m.Key, string(m.Value)); safe != string(m.Value) {
+		return safe, nil
 	}
 	return json.RawMessage(m.Value), nil
 }

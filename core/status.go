@@ -42,9 +42,8 @@ type RecoverableRequest struct {
 
 // ListRecoverableRuns lists what the owner has to activate or recover: first the
 // starting and running runs whose lease is over, then the queued ones, each oldest
-// first. A starting one comes with its dead token, for expectedClaimToken. Errors: not_found
-// and not_owner for a run id.
-// See docs/contract.md#recovery.
+// first. A starting one comes with its dead token, for expectedClaimToken. Errors:
+// not_found and not_owner for a run id. See docs/contract.md#recovery.
 func (s *Store) ListRecoverableRuns(ctx context.Context, req RecoverableRequest) ([]Run, error) {
 	if err := check(&req); err != nil {
 		return nil, err

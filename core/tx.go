@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/pi-workflows/wfcore/db"
@@ -20,7 +21,7 @@ func (t *tx) get(runID string) (db.Run, error) {
 type payload map[string]any
 
 // arrow appends the event of a transition that just happened.
-func (t *tx) arrow(from Status, row db.Run, runner *string, extra payload) error {
+func (t *tx) arrow(from Status, row db.Run, runner *string, extras ...payload) error {
 	event, ok := arrowEvent(from, Status(row.Status))
 	if !ok {
 		// A statement made a transition that the table does not have.
@@ -28,8 +29,8 @@ func (t *tx) arrow(from Status, row db.Run, runner *string, extra payload) error
 			"there is no arrow from %s to %s", from, row.Status)
 	}
 	p := payload{"from": string(from)}
-	for k, v := range extra {
-		p[k] = v
+	for _, extra := range extras {
+		maps.Copy(p, extra)
 	}
 	return t.event(row, event, runner, p)
 }
@@ -45,15 +46,19 @@ func (t *tx) event(row db.Run, event EventType, runner *string, p payload) error
 	if err != nil {
 		return err
 	}
-	_, err = t.RunEventAppend(t, db.RunEventAppendParams{
+	_, err = t.record(row, event, runner, encoded)
+	return err
+}
+
+func (t *tx) record(row db.Run, event EventType, runner *string, payload json.RawMessage) (db.RunEvent, error) {
+	return t.RunEventAppend(t, db.RunEventAppendParams{
 		RecordedAt:  t.now,
 		RunID:       row.RunID,
 		WorkflowRef: row.WorkflowRef,
 		Type:        string(event),
 		RunnerID:    runner,
-		PayloadJSON: string(encoded),
+		PayloadJSON: string(payload),
 	})
-	return err
 }
 
 // refusal explains why a statement changed no row of a run that exists: the

@@ -122,6 +122,18 @@ func (act *activation) claim(ctx context.Context, runID, session, runner string)
 	return &run, err
 }
 
+func (act *activation) hold() core.HoldRequest {
+	return core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken}
+}
+
+// session is the one that owns the run, or "".
+func (act *activation) session() string {
+	if act.run.OriginSessionID == nil {
+		return ""
+	}
+	return *act.run.OriginSessionID
+}
+
 const leaseOver = "its lease was over before it was running"
 
 // work builds, takes the final fence, releases the engine and waits for its end.
@@ -234,7 +246,7 @@ func (act *activation) wait(ctx context.Context, isReady <-chan struct{}, limit 
 				RunID: act.run.RunID, ClaimToken: act.run.ClaimToken, LeaseMS: act.lease.Milliseconds(),
 			})
 		case <-poll.C:
-			held, err = act.store.VerifyRunClaim(ctx, core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken})
+			held, err = act.store.VerifyRunClaim(ctx, act.hold())
 		}
 		if core.CodeOf(err) == core.CodeClaimLost && act.run.Status == core.Running {
 			held, err = act.regain(ctx)
@@ -253,8 +265,7 @@ func (act *activation) wait(ctx context.Context, isReady <-chan struct{}, limit 
 // regain takes a running run over again whose lease lapsed, as after a sleep, where
 // nobody replaced us: the row still has our runner and the lease that we saw.
 func (act *activation) regain(ctx context.Context) (core.Run, error) {
-	hold := core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken}
-	lost := func() (core.Run, error) { return act.store.VerifyRunClaim(ctx, hold) }
+	lost := func() (core.Run, error) { return act.store.VerifyRunClaim(ctx, act.hold()) }
 	now, err := act.store.GetRun(ctx, core.GetRunRequest{RunID: act.run.RunID})
 	if err != nil {
 		return core.Run{}, err
@@ -263,11 +274,9 @@ func (act *activation) regain(ctx context.Context) (core.Run, error) {
 	if known := act.run.ClaimExpiresAt; !ours || known != nil && (now.ClaimExpiresAt == nil || *now.ClaimExpiresAt != *known) {
 		return lost()
 	}
-	req := core.ClaimRequest{RunID: act.run.RunID, RunnerID: *act.run.RunnerID, LeaseMS: act.lease.Milliseconds()}
-	if act.run.OriginSessionID != nil {
-		req.SessionID = *act.run.OriginSessionID
-	}
-	taken, err := act.store.TakeOverExpiredRun(ctx, req)
+	taken, err := act.store.TakeOverExpiredRun(ctx, core.ClaimRequest{
+		RunID: act.run.RunID, SessionID: act.session(), RunnerID: *act.run.RunnerID, LeaseMS: act.lease.Milliseconds(),
+	})
 	switch core.CodeOf(err) {
 	case "":
 	case core.CodeStoreUnavailable:
@@ -293,11 +302,8 @@ func (act *activation) failLaunch(ctx context.Context, code core.FailureCode, de
 		return failed, err
 	}
 	req := core.RecoverRequest{
-		RunID: act.run.RunID, ExpectedClaimToken: act.run.ClaimToken,
+		RunID: act.run.RunID, SessionID: act.session(), ExpectedClaimToken: act.run.ClaimToken,
 		Finding: &core.Finding{Kind: core.FindingStartFailed, Code: code, Message: detail},
-	}
-	if act.run.OriginSessionID != nil {
-		req.SessionID = *act.run.OriginSessionID
 	}
 	return again(func() (core.Run, error) { return act.store.RecoverExpiredStartingRun(ctx, req) })
 }
@@ -339,8 +345,7 @@ func again(op func() (core.Run, error)) (run core.Run, err error) {
 func (act *activation) givenUp(ctx context.Context, cause error) error {
 	rest := context.WithoutCancel(ctx)
 	if ctx.Err() != nil {
-		hold := core.HoldRequest{RunID: act.run.RunID, ClaimToken: act.run.ClaimToken}
-		if _, err := act.store.ReleaseRunClaim(rest, hold); err != nil {
+		if _, err := act.store.ReleaseRunClaim(rest, act.hold()); err != nil {
 			act.app.say("the claim could not be released: %v", err)
 		}
 		return exitError{130, fmt.Sprintf("stopped; run %s can be recovered at once, by `wfcore recover` or the next `wfcore activate`", act.run.RunID)}

@@ -153,10 +153,11 @@ func rpcAnswerTo(ctx context.Context, s *sqlite.Store, line []byte, readErr erro
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
 	}
-	if err := strictjson.Check(line); err != nil {
-		return rpcRefuse(nil, rpcParse, "the line is not strict JSON: "+err.Error())
+	members, err := strictjson.Object(line)
+	if err != nil {
+		return rpcNoObject(line)
 	}
-	req, err := parseRPC(line)
+	req, err := parseRPC(members)
 	if err != nil {
 		return rpcRefuse(req.id, rpcInvalidRequest, err.Error())
 	}
@@ -167,18 +168,22 @@ func rpcAnswerTo(ctx context.Context, s *sqlite.Store, line []byte, readErr erro
 	return answer
 }
 
+// rpcNoObject tells a line that is no JSON from one that is no message.
+func rpcNoObject(line []byte) *rpcAnswer {
+	if err := strictjson.Check(line); err != nil {
+		return rpcRefuse(nil, rpcParse, "the line is not strict JSON: "+err.Error())
+	}
+	return rpcRefuse(nil, rpcInvalidRequest, "a message is one object; batches are not served")
+}
+
 type rpcRequest struct {
 	id     json.RawMessage // nil for a notification
 	method string
 	params json.RawMessage
 }
 
-func parseRPC(line []byte) (rpcRequest, error) {
+func parseRPC(members []strictjson.Member) (rpcRequest, error) {
 	req := rpcRequest{params: json.RawMessage("{}")}
-	members, err := strictjson.Object(line)
-	if err != nil {
-		return req, errors.New("a message is one object; batches are not served")
-	}
 	version := ""
 	var wrong error
 	for _, m := range members {
@@ -203,19 +208,22 @@ func parseRPC(line []byte) (rpcRequest, error) {
 }
 
 func rpcCall(ctx context.Context, s *sqlite.Store, req rpcRequest) *rpcAnswer {
-	if core.FindOp(req.method) == nil {
-		return rpcRefuse(req.id, rpcNoMethod, fmt.Sprintf("there is no method %.80q", req.method))
-	}
 	result, err := s.Call(ctx, req.method, req.params)
 	var failure *core.Error
 	if errors.As(err, &failure) {
-		code := rpcFailed
-		if failure.Code == core.CodeBadRequest {
-			code = rpcInvalidParams
-		}
-		return rpcFailure(req.id, code, failure)
+		return rpcFailure(req.id, rpcCodeOf(req.method, failure), failure)
 	}
 	return &rpcAnswer{Version: "2.0", ID: req.id, Result: result}
+}
+
+func rpcCodeOf(method string, failure *core.Error) int {
+	switch {
+	case core.FindOp(method) == nil:
+		return rpcNoMethod
+	case failure.Code == core.CodeBadRequest:
+		return rpcInvalidParams
+	}
+	return rpcFailed
 }
 
 func rpcRefuse(id json.RawMessage, code int, reason string) *rpcAnswer {

@@ -112,6 +112,14 @@ func TestRPCErrorsCarryOurs(t *testing.T) {
 	}
 }
 
+// A method's name comes from outside, and is not echoed as it is.
+func TestRPCDoesNotEchoTheMethod(t *testing.T) {
+	r := newHost(t).rpc(`{"jsonrpc":"2.0","id":1,"method":"Bearer sk-live-abcdef1234567890abcdef"}`)[0]
+	if r.Error.Code != rpcNoMethod || strings.Contains(r.Error.Message, "abcdef12") {
+		t.Errorf("got %d %s", r.Error.Code, r.Error.Message)
+	}
+}
+
 // With --test-clock a request says what time it is, in our one format.
 func TestRPCTestClock(t *testing.T) {
 	h := newHost(t)

@@ -179,7 +179,7 @@ func (s source) dsn() string {
 }
 
 // open connects, checks what stands before anything is written, sets the pragmas,
-// applies the schema where it is missing, and checks again.
+// applies the schema where it is missing, and then checks again.
 func open(ctx context.Context, from source, o Options) (*Store, error) {
 	db, err := connect(from.dsn())
 	if err != nil {
@@ -202,13 +202,13 @@ func build(ctx context.Context, db *sql.DB, from source, o Options) (*Store, err
 		if err := wait(ctx, func() error { return applySchema(ctx, db) }); err != nil {
 			return nil, err
 		}
+		if _, err := prepare(ctx, db, from, wait); err != nil {
+			return nil, err
+		}
 	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if err := wait(ctx, func() error { _, err := checkLayout(ctx, conn); return err }); err != nil {
-		return nil, errors.Join(err, conn.Close())
 	}
 	if from.path != "" {
 		if wait, err = inPlace(from, wait); err != nil {
