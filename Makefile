@@ -10,7 +10,7 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Show a launch that fails, frees its session, and is started again
+demo: build ## Show a launch that fails, and how its agent is told once
 	@bin/wfcore demo
 
 .PHONY: build

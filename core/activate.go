@@ -60,14 +60,14 @@ type FailRequest struct {
 	TurnEvent    *TurnEvent `json:"turnEvent,omitempty"`
 }
 
-// FailPreparedRun ends a launch that could not start, and frees its session in
-// the same commit. The stored message is FailureMessage of code and detail.
+// FailPreparedRun ends a launch that could not start, frees its session and owes it
+// a turn, in one commit. The stored message is FailureMessage of code and detail.
 // Errors: not_found, invalid_transition, claim_lost. See docs/contract.md#failure.
 func (s *Store) FailPreparedRun(ctx context.Context, req FailRequest) (Run, error) {
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, payload, error) {
+	return s.end(ctx, req.RunID, told{event: req.TurnEvent}, func(t *tx, before db.Run) (db.Run, payload, error) {
 		message := failureOf(before, req.ErrorCode, req.ErrorMessage)
 		row, ok, err := noRow(t.RunFailStarting(t, db.RunFailStartingParams{
 			RunID: req.RunID, ClaimToken: req.ClaimToken, ErrorCode: string(req.ErrorCode), ErrorMessage: message, NowMS: t.nowMS, Now: t.now,
@@ -77,16 +77,4 @@ func (s *Store) FailPreparedRun(ctx context.Context, req FailRequest) (Run, erro
 		}
 		return row, failed(req.ErrorCode, message), err
 	})
-}
-
-// TurnEvent is what the caller knows of the turn that the end of a run stops or
-// strands. Absent means: not held, not closing, nothing expected. It is validated
-// here; turn intents will use it.
-type TurnEvent struct {
-	NodeID               string `json:"nodeId,omitempty" check:"key"`
-	AttemptID            string `json:"attemptId,omitempty" check:"key"`
-	Held                 bool   `json:"held,omitempty" check:"flag"`
-	Closing              bool   `json:"closing,omitempty" check:"flag"`
-	RecoveryExpected     bool   `json:"recoveryExpected,omitempty" check:"flag"`
-	PresentationExpected bool   `json:"presentationExpected,omitempty" check:"flag"`
 }

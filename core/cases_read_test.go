@@ -102,6 +102,20 @@ func TestCase19EmptyStoreFirstLook(t *testing.T) {
 		"listRunEvents":  {{object{"limit": 100}, "[]"}, {object{"limit": 100, "runId": "run", "afterSeq": 7}, "[]"}},
 		"verifyRunClaim": {{held("run", "tok"), "not_found"}},
 		"claimNextRun":   {{object{"runnerId": "runner"}, "null"}, {object{"runnerId": "runner", "sessionId": "session"}, "null"}},
+
+		"getWorkflowTurnIntent":         {{object{"intentId": "intent"}, "not_found"}},
+		"findPendingWorkflowTurnIntent": {{object{"runId": "run", "sessionId": "session"}, "null"}},
+		"listWorkflowTurnIntents": {{object{"limit": 100}, "[]"}, {object{"limit": 100, "sessionId": "s", "runId": "run", "state": "eligible"}, "[]"},
+			{object{"limit": 100, "afterIntentId": "intent"}, "not_found"}},
+		"listWorkflowNotifications":                  {{object{"limit": 100, "runId": "run"}, "[]"}, {object{"limit": 100, "runId": "run", "skip": 7}, "[]"}},
+		"sweepTurnIntents":                           {{object{"limit": 100}, "[]"}, {object{"limit": 100, "sessionId": "session"}, "[]"}},
+		"claimWorkflowTurnIntentForRun":              {{object{"runId": "run", "sessionId": "session"}, "null"}},
+		"claimEligibleWorkflowTurnIntentsForSession": {{object{"limit": 100, "sessionId": "session"}, "[]"}},
+		"claimPendingWorkflowNotifications":          {{object{"limit": 100, "sessionId": "session"}, "[]"}},
+		"nextLaunchStep": {{object{"state": object{"runnerId": "runner"}, "seen": object{"kind": "poll", "idle": true}},
+			`{"kind":"list","op":"listRecoverableRuns","request":{"limit":10}}`}},
+		"nextTurnStep": {{object{"state": object{"sessionId": "session"}, "seen": object{"kind": "poll", "idle": true}},
+			`{"kind":"sweep","op":"sweepTurnIntents","request":{"sessionId":"session","limit":100}}`}},
 	}
 	for _, op := range core.Ops {
 		if op.ReadOnly && looks[op.Name] == nil {
@@ -113,6 +127,9 @@ func TestCase19EmptyStoreFirstLook(t *testing.T) {
 			answer, err := f.call(op.Name, look.request)
 			if err != nil {
 				answer = []byte(core.CodeOf(err))
+			}
+			if _, step, ok := strings.Cut(string(answer), `"step":`); ok { // its state is for a coordinator to read
+				answer = []byte(strings.TrimSuffix(step, "}"))
 			}
 			equal(t, op.Name, string(answer), look.answer)
 			equal(t, op.Name+" leaves", fmt.Sprint(f.dump()), before)
@@ -130,6 +147,20 @@ func TestEveryMoveOfNoRunIsNotFound(t *testing.T) {
 	}
 	f.fails("recoverExpiredStartingRun", recovery("run", "session", object{"kind": "none"}), core.CodeNotFound)
 	f.fails("recordRunEvent", object{"runId": "run", "type": "claim_lost"}, core.CodeNotFound)
+	for _, kind := range core.TurnKinds {
+		f.fails("noteTurnEvent", object{"runId": "run", "kind": kind, "nodeId": "node"}, core.CodeNotFound)
+	}
+}
+
+func TestEveryMoveOfNoTurnIsNotFound(t *testing.T) {
+	f := open(t)
+	for _, op := range []string{"makeWorkflowTurnIntentEligible", "renewWorkflowTurnIntentClaim", "releaseWorkflowTurnIntentClaim",
+		"resolveWorkflowTurnIntent", "markWorkflowNotificationDelivered"} {
+		e := f.fails(op, sound[op], core.CodeNotFound)
+		for _, id := range []string{"intentId", "notificationId"} {
+			equal(t, op, e.Details[id], sound[op][id])
+		}
+	}
 }
 
 func TestRunsAreListedPageByPage(t *testing.T) {
@@ -157,14 +188,27 @@ func TestRunsAreListedPageByPage(t *testing.T) {
 
 func TestLimitsOfLists(t *testing.T) {
 	f := open(t)
-	for _, op := range []string{"listRuns", "listRunEvents", "listRecoverableRuns"} {
-		for _, limit := range []any{0, 101, -1, 1.5, "1", nil} {
-			e := f.fails(op, object{"limit": limit}, core.CodeBadRequest)
-			equal(t, op, e.Details["field"], any("limit"))
+	lists := 0
+	for _, op := range core.Ops {
+		if _, has := op.Request.FieldByName("Limit"); !has {
+			continue
 		}
-		f.list(op, object{"limit": 1})
-		f.list(op, object{"limit": 100})
+		lists++
+		for _, limit := range []any{0, 101, -1, 1.5, "1", nil} {
+			e := f.fails(op.Name, sound[op.Name].with(object{"limit": limit}), core.CodeBadRequest)
+			equal(t, op.Name, e.Details["field"], any("limit"))
+		}
+		for _, limit := range []int{1, 100} {
+			request := object{"limit": limit}
+			for _, needed := range []string{"sessionId", "runId"} {
+				if field, ok := fieldsOf(op.Request, "")[needed]; ok && !strings.Contains(field.Tag.Get("json"), ",omitempty") {
+					request[needed] = "any"
+				}
+			}
+			f.list(op.Name, request)
+		}
 	}
+	equal(t, "lists", lists, 8)
 }
 
 // The line is what a model reads while it waits for its own launch.

@@ -7,9 +7,9 @@ import (
 	"github.com/pi-workflows/wfcore/db"
 )
 
-// end runs one arrow in its transaction with its event. move changes the row that
-// it is shown and adds to the event, or says why not.
-func (s *Store) end(ctx context.Context, runID string, move func(t *tx, before db.Run) (db.Run, payload, error)) (Run, error) {
+// end runs one arrow in its transaction with its event and the turn that it owes.
+// move changes the row that it is shown and adds to the event, or says why not.
+func (s *Store) end(ctx context.Context, runID string, o told, move func(t *tx, before db.Run) (db.Run, payload, error)) (Run, error) {
 	return answer(ctx, s.write, func(t *tx) (Run, error) {
 		before, err := t.get(runID)
 		if err != nil {
@@ -19,18 +19,21 @@ func (s *Store) end(ctx context.Context, runID string, move func(t *tx, before d
 		if err != nil {
 			return Run{}, err
 		}
-		return runOf(row), t.ended(before, row, extra)
+		return runOf(row), t.ended(before, row, extra, o)
 	})
 }
 
-// ended appends the event of an arrow. A parent whose slot was given back stays
-// in the payload.
-func (t *tx) ended(before, row db.Run, extra payload) error {
+// ended appends the event of an arrow, and settles the turn that it owes. A parent
+// whose slot was given back stays in the payload.
+func (t *tx) ended(before, row db.Run, extra payload, o told) error {
 	released := payload{}
 	if row.ParentRunID == nil {
 		released["parentRunId"] = text(before.ParentRunID)
 	}
-	return t.arrow(Status(before.Status), row, before.RunnerID, extra, released)
+	if err := t.arrow(Status(before.Status), row, before.RunnerID, extra, released, o.payload()); err != nil {
+		return err
+	}
+	return t.settle(Status(before.Status), row, o)
 }
 
 // failureOf is the message of a run's failure, without the input that is stored.
@@ -45,10 +48,19 @@ func failed(code FailureCode, message string) payload {
 	return payload{"errorCode": string(code), "errorMessage": message}
 }
 
+// ParkRequest sets a run aside.
+type ParkRequest struct {
+	RunID      string `json:"runId" check:"known"`
+	ClaimToken string `json:"claimToken" check:"key"`
+	// Paused says that the user paused it; else it waits by itself.
+	Paused    bool       `json:"paused,omitempty" check:"flag"`
+	TurnEvent *TurnEvent `json:"turnEvent,omitempty"`
+}
+
 // ParkRunningRun sets a run aside that waits; its session is free. A resume that
 // cannot go on parks from starting, through running. Errors: not_found,
 // invalid_transition, claim_lost. See docs/contract.md#parking.
-func (s *Store) ParkRunningRun(ctx context.Context, req HoldRequest) (Run, error) {
+func (s *Store) ParkRunningRun(ctx context.Context, req ParkRequest) (Run, error) {
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
@@ -64,7 +76,7 @@ func (s *Store) ParkRunningRun(ctx context.Context, req HoldRequest) (Run, error
 		if err != nil {
 			return Run{}, err
 		}
-		return runOf(row), t.ended(before, row, nil)
+		return runOf(row), t.ended(before, row, nil, told{event: req.TurnEvent, paused: req.Paused})
 	})
 }
 
@@ -98,7 +110,7 @@ func (s *Store) FinishRunningRun(ctx context.Context, req FinishRequest) (Run, e
 	if err := checkOutcome(req.Status, req.ErrorCode, req.ErrorMessage); err != nil {
 		return Run{}, err
 	}
-	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, payload, error) {
+	return s.end(ctx, req.RunID, told{event: req.TurnEvent}, func(t *tx, before db.Run) (db.Run, payload, error) {
 		message := failureOf(before, req.ErrorCode, req.ErrorMessage)
 		row, err := t.finish(before, req.ClaimToken, req.Status, req.ErrorCode, message)
 		if req.Status == Failed {
@@ -165,9 +177,9 @@ func (s *Store) CancelPreparedRun(ctx context.Context, req CancelRequest) (Run, 
 	if err := check(&req); err != nil {
 		return Run{}, err
 	}
-	return s.end(ctx, req.RunID, func(t *tx, before db.Run) (db.Run, payload, error) {
+	return s.end(ctx, req.RunID, told{event: req.TurnEvent, origin: req.Origin}, func(t *tx, before db.Run) (db.Run, payload, error) {
 		row, err := t.cancel(before, req.SessionID, req.ClaimToken)
-		return row, payload{"origin": string(req.Origin)}, err
+		return row, nil, err
 	})
 }
 

@@ -22,6 +22,9 @@ const (
 	CodeSessionReserved    Code = "session_reserved"
 	CodeParentReserved     Code = "parent_reserved"
 	CodeRunConflict        Code = "run_conflict"
+	CodeIntentConflict     Code = "intent_conflict"
+	CodeIntentPending      Code = "intent_pending"
+	CodeIntentResolved     Code = "intent_resolved"
 	CodeStoreUnavailable   Code = "store_unavailable"
 	CodeLayoutIncompatible Code = "layout_incompatible"
 	CodeStoreMisconfigured Code = "store_misconfigured"
@@ -40,7 +43,7 @@ type CodeInfo struct {
 // Codes is the one table of error codes.
 var Codes = []CodeInfo{
 	{CodeBadRequest, "a field is missing, unknown, too long or not canonical; details name it", false, 2},
-	{CodeNotFound, "no such run", false, 3},
+	{CodeNotFound, "no such run, intent or notification", false, 3},
 	{CodeNotOwner, "another session's run, or a session's where a detached host asks", false, 4},
 	{CodeInvalidTransition, "no arrow from the current state; details name it", false, 4},
 	{CodeSourceChanged, "the digest given is not the stored one; nothing changed", false, 4},
@@ -49,6 +52,9 @@ var Codes = []CodeInfo{
 	{CodeSessionReserved, "the session has a live run; details name run, workflow and state", false, 4},
 	{CodeParentReserved, "the parent has a continuation; details name run, workflow and state", false, 4},
 	{CodeRunConflict, "the run id is taken by a run with other facts; details name them", false, 4},
+	{CodeIntentConflict, "the intent id is taken with other facts; details name them", false, 4},
+	{CodeIntentPending, "another turn is owed for this run and session; details name it", false, 4},
+	{CodeIntentResolved, "the intent or notification was delivered already; details say how", false, 4},
 	{CodeStoreUnavailable, "busy beyond the wait, full, or an I/O error; what was asked may or may not have happened: repeat it", true, 5},
 	{CodeLayoutIncompatible, "the file is not a v1 store; details say what differs", false, 6},
 	{CodeStoreMisconfigured, "the connection lacks what the store needs; details name it", false, 1},

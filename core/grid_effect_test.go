@@ -106,33 +106,63 @@ func event(kind string, runner any, payload object) object {
 	return object{"recorded_at": stamp(0), "run_id": "run", "workflow_ref": "flow", "type": kind, "runner_id": runner, "payload": payload}
 }
 
-// wrongEffect compares all that is stored with what it was, but for one run and
-// its new events.
-func (f *fixture) wrongEffect(before, after []string, row object, events []object) []string {
-	var faults []string
-	var fed []object
-	seen := false
-	for _, line := range after {
+// effect is what a cell leaves of what is its own.
+type effect struct {
+	run    object
+	events []object
+	turn   object // nil: none is owed
+}
+
+// ownRows are the rows of a cell in a dump, and the lines of all others.
+func (f *fixture) ownRows(lines []string) (run, events, turns []object, others []string) {
+	for _, line := range lines {
 		table, text, _ := strings.Cut(line, " ")
-		stored := decode[object](f, []byte(text))
+		row := decode[object](f, []byte(text))
 		switch {
-		case table == "workflow_run_queue" && stored["run_id"] == "run":
-			seen = true
-			faults = append(faults, differences("column", stored, row)...)
+		case table == "workflow_run_queue" && row["run_id"] == "run":
+			run = append(run, row)
 		case table == "run_events":
-			fed = append(fed, stored)
-		case !slices.Contains(before, line):
-			faults = append(faults, "wrote "+line)
+			events = append(events, row)
+		case table == "workflow_turn_intents" && !strings.HasPrefix(row.text("intent_id"), "bystander-"):
+			turns = append(turns, row)
+		default:
+			others = append(others, line)
 		}
 	}
-	if !seen || len(after)-len(fed) != len(before) {
-		faults = append(faults, "rows are gone:\n"+changes(before, after))
+	return run, events, turns, others
+}
+
+// wrongEffect compares all that is stored with what it was, but for the run, its new
+// events, and its turn.
+func (f *fixture) wrongEffect(before, after []string, want effect) []string {
+	_, _, _, others := f.ownRows(before)
+	run, events, turns, rest := f.ownRows(after)
+	var faults []string
+	if !slices.Equal(others, rest) {
+		faults = append(faults, "other rows changed:\n"+changes(others, rest))
 	}
-	if len(fed) != len(events) {
-		return append(faults, fmt.Sprintf("have %d events, want %d", len(fed), len(events)))
+	faults = append(faults, wrongRows("run", run, []object{want.run})...)
+	if want.turn == nil {
+		faults = append(faults, wrongRows("turn", turns, nil)...)
+	} else {
+		faults = append(faults, wrongRows("turn", turns, []object{want.turn})...)
 	}
-	for i, want := range events {
-		faults = append(faults, f.wrongEvent(fed[i], want)...)
+	if len(events) != len(want.events) {
+		return append(faults, fmt.Sprintf("have %d events, want %d", len(events), len(want.events)))
+	}
+	for i, event := range want.events {
+		faults = append(faults, f.wrongEvent(events[i], event)...)
+	}
+	return faults
+}
+
+func wrongRows(what string, have, want []object) []string {
+	if len(have) != len(want) {
+		return []string{fmt.Sprintf("have %d of a %s, want %d: %v", len(have), what, len(want), have)}
+	}
+	var faults []string
+	for i, row := range want {
+		faults = append(faults, differences("column of the "+what, have[i], row)...)
 	}
 	return faults
 }

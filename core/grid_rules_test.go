@@ -22,6 +22,10 @@ import (
 //	        detached a detached host on a run that a session owns
 //	        stranger a session on a run of another, or on an ownerless one
 //
+// What is owed to the run's session holds no run up, so no rule asks for it: a cell
+// that is no error runs where no turn is owed, and again where one is. What becomes
+// of the turn is in gridTurns.
+//
 // A set is names, `*` for all, or `-` and names for all others. Ops that move one
 // run by a claim take no session: their caller is `*`.
 //

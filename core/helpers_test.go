@@ -63,13 +63,15 @@ func open(t testing.TB, options ...option) *fixture {
 	conn, err := db.Conn(ctx)
 	must(t, err)
 	f := &fixture{TB: t, conn: conn, now: epoch, execs: map[string]*sql.Stmt{}}
+	once := func(_ context.Context, try func() error) error { return try() }
 	config := core.Config{
-		Conn:       conn,
-		Wait:       func(_ context.Context, try func() error) error { return try() },
-		ResultCode: func(error) int { return 0 },
-		Now:        func() time.Time { return f.now },
-		Random:     noise(0xab),
-		TestClock:  true,
+		Conn:            conn,
+		Wait:            once,
+		WaitBeforeAbort: once,
+		ResultCode:      func(error) int { return 0 },
+		Now:             func() time.Time { return f.now },
+		Random:          noise(0xab),
+		TestClock:       true,
 	}
 	for _, set := range options {
 		set(&config)
@@ -196,6 +198,17 @@ func (f *fixture) plant(row object) {
 		"workflow_ref": "flow", "workflow_path": "file:flow", "workflow_source_json": `{"id":"flow"}`,
 		"definition_digest": "digest-1", "input_json": "null", "launch_options_json": "{}",
 		"created_at": stamp(0), "updated_at": stamp(0),
+	}.with(row))
+}
+
+// plantIntent stores a pending intent as another host might have.
+func (f *fixture) plantIntent(row object) {
+	f.Helper()
+	facts, err := json.Marshal(soundFacts)
+	must(f, err)
+	f.insert("workflow_turn_intents", object{
+		"intent_id": "intent", "source_event_id": "event", "run_id": "run", "workflow_ref": "flow", "target_session_id": "session",
+		"cause": "failed", "fallback_facts_json": string(facts), "requested_at": stamp(0),
 	}.with(row))
 }
 

@@ -21,6 +21,9 @@ const (
 	MaxJSONBytes    = 64 << 10         // source and options, as canonical JSON
 	MaxDetailBytes  = 1 << 20          // an error's detail, before it is made safe
 	MaxPayloadBytes = 8 << 10          // a host's event payload, as canonical JSON
+	MaxReasonUnits  = 8192             // the reason in facts, in UTF-16 code units
+	MaxContentBytes = 64 << 10         // the content of a notification
+	MaxStateBytes   = 4 << 20          // a coordinator's state, and an answer that it is shown
 	MaxList         = 100              // rows of one list
 	DefaultLease    = 30 * time.Second // of a claim
 	MaxLease        = time.Hour
@@ -57,6 +60,25 @@ var rules = map[string]rule{
 	"event":   oneOf(hostEvents),
 	"origin":  oneOf([]Origin{OriginUser, OriginAgent}),
 	"finding": oneOf(FindingKinds),
+
+	"cause":       oneOf(Causes),
+	"interrupts":  oneOf(interruptions),
+	"resolution":  oneOf(Resolutions),
+	"intentState": oneOf([]IntentState{IntentPending, IntentEligible, IntentResolved}),
+	"turnKind":    oneOf(TurnKinds),
+	"facts":       {"an object of at most 64 KiB", isObject(MaxJSONBytes)},
+	"reason":      {"at most 8,192 UTF-16 code units", func(v any) bool { return isReason(v.(string)) }},
+	"turnSeen":    oneOf(turnSeenKinds),
+	"turnStep":    oneOf(turnStepKinds),
+	"launchSeen":  oneOf(launchSeenKinds),
+	"launchStep":  oneOf(launchStepKinds),
+	"engine":      oneOf([]EngineOutcome{EngineDone, EngineFailed, EngineWaiting, EnginePaused}),
+	"state":       {"a state that this coordinator gave", isObject(MaxStateBytes)},
+	"answer":      {"JSON of at most 4 MiB", maxJSON(MaxStateBytes)},
+	"index":       inRange(1, 1<<53),
+	"skip":        inRange(0, 1<<53),
+	"report":      oneOf([]NotificationKind{NotifyProgress, NotifyFinal}),
+	"content":     {"a text of at most 64 KiB", func(v any) bool { return len(v.(string)) <= MaxContentBytes && utf8.ValidString(v.(string)) }},
 }
 
 // allows returns what is wrong with a value under a rule, or "".

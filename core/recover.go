@@ -159,7 +159,7 @@ func (t *tx) failUnreplaced(before db.Run, req RecoverRequest) (db.Run, error) {
 	if !ok {
 		return before, t.notRecovered(before, req)
 	}
-	return row, t.ended(before, row, failed(req.Finding.Code, message))
+	return row, t.ended(before, row, failed(req.Finding.Code, message), told{event: req.TurnEvent})
 }
 
 func (t *tx) failExpired(before db.Run, req RecoverRequest, code FailureCode, detail string) (db.Run, error) {
@@ -174,7 +174,7 @@ func (t *tx) failExpired(before db.Run, req RecoverRequest, code FailureCode, de
 	if !ok {
 		return before, t.notRecovered(before, req)
 	}
-	return row, t.ended(before, row, failed(code, message))
+	return row, t.ended(before, row, failed(code, message), told{event: req.TurnEvent})
 }
 
 // requeue gives a launch without a bundle another start, unless its feed shows
@@ -199,7 +199,7 @@ func (t *tx) requeue(before db.Run, req RecoverRequest) (db.Run, error) {
 	if !ok {
 		return before, t.notRecovered(before, req)
 	}
-	return row, t.ended(before, row, payload{"finding": string(FindingNone)})
+	return row, t.arrow(Starting, row, before.RunnerID, payload{"finding": string(FindingNone)})
 }
 
 // goOn marks a run running under a new claim.
@@ -269,5 +269,5 @@ func (t *tx) walk(before db.Run, req RecoverRequest) (db.Run, error) {
 	if err != nil {
 		return row, err
 	}
-	return row, t.ended(running, row, extra)
+	return row, t.ended(running, row, extra, told{event: req.TurnEvent})
 }

@@ -56,7 +56,7 @@ func (p *plan) find(name string) *field {
 }
 
 // bind decodes a strict JSON object into the request: names match exactly,
-// unknown ones are refused, null means absent.
+// unknown ones are refused, null means absent but where it is a value.
 func bind(data []byte, request any) error {
 	v := reflect.ValueOf(request).Elem()
 	return planOf(v.Type()).bind("", data, v)
@@ -73,7 +73,7 @@ func (p *plan) bind(path string, data []byte, dst reflect.Value) error {
 		if f == nil {
 			return badRequest(join(path, bounded(m.Key)), "is not a field of this request")
 		}
-		if strictjson.KindOf(m.Value) == strictjson.KindNull && f.rule != "input" {
+		if strictjson.KindOf(m.Value) == strictjson.KindNull && f.rule != "input" && f.rule != "answer" {
 			continue
 		}
 		if err := f.set(name, m.Value, dst.Field(f.index)); err != nil {

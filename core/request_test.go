@@ -12,44 +12,6 @@ import (
 	"github.com/pi-workflows/wfcore/core"
 )
 
-// sound is a request of every op that is taken: it has all fields.
-var sound = map[string]object{
-	"newRunId": {"workflowName": "flow"},
-	"reservePreparedRun": {
-		"runId": "run", "workflowName": "flow", "workflowSourceRef": "file:flow", "workflowSource": object{"id": "flow"},
-		"definitionDigest": "digest-1", "input": object{"a": 1}, "launchOptions": object{"b": 2},
-		"affinityRunnerId": "home", "originSessionId": "session", "parentRunId": "parent",
-	},
-	"claimPreparedRun":       soundClaim,
-	"claimNextRun":           {"sessionId": "session", "runnerId": "runner", "claimToken": "tok", "leaseMs": leaseMS},
-	"resumeParkedRun":        soundClaim,
-	"takeOverExpiredRun":     soundClaim,
-	"markPreparedRunRunning": {"runId": "run", "claimToken": "tok", "definitionDigest": "digest-1"},
-	"failPreparedRun":        {"runId": "run", "claimToken": "tok", "errorCode": "input_invalid", "errorMessage": "no", "turnEvent": soundTurn},
-	"cancelPreparedRun":      {"runId": "run", "sessionId": "session", "claimToken": "tok", "origin": "user", "turnEvent": soundTurn},
-	"parkRunningRun":         {"runId": "run", "claimToken": "tok"},
-	"finishRunningRun":       {"runId": "run", "claimToken": "tok", "status": "failed", "errorCode": "timed_out", "errorMessage": "no", "turnEvent": soundTurn},
-	"renewRunClaim":          {"runId": "run", "claimToken": "tok", "leaseMs": leaseMS},
-	"verifyRunClaim":         {"runId": "run", "claimToken": "tok"},
-	"releaseRunClaim":        {"runId": "run", "claimToken": "tok"},
-	"recoverExpiredStartingRun": {"runId": "run", "sessionId": "session", "expectedClaimToken": "tok", "turnEvent": soundTurn,
-		"finding": object{"kind": "running", "runnerId": "runner", "claimToken": "new", "leaseMs": leaseMS}},
-	"findSessionReservation": {"sessionId": "session"},
-	"listRecoverableRuns":    {"sessionId": "session", "runId": "run", "limit": 10},
-	"getRun":                 {"runId": "run"},
-	"listRuns":               {"sessionId": "session", "status": "queued", "beforeRunId": "run", "limit": 10},
-	"recordRunEvent":         {"runId": "run", "type": "claim_lost", "runnerId": "runner", "payload": object{"a": 1}},
-	"listRunEvents":          {"runId": "run", "afterSeq": 1, "limit": 10},
-}
-
-var (
-	soundClaim = object{"runId": "run", "sessionId": "session", "runnerId": "runner", "claimToken": "tok", "leaseMs": leaseMS}
-	soundTurn  = object{"nodeId": "node", "attemptId": "1", "held": true, "closing": true, "recoveryExpected": true, "presentationExpected": true}
-)
-
-// The fields of what a finding must not mix, and of getRun, which takes one of two.
-var notAtOnce = []string{"finding.status", "finding.code", "finding.message", "getRun.sessionId"}
-
 // TestSoundRequestsHaveAllFields keeps the table above whole, and shows that what
 // the other tests refuse is refused for its one fault.
 func TestSoundRequestsHaveAllFields(t *testing.T) {
@@ -61,7 +23,7 @@ func TestSoundRequestsHaveAllFields(t *testing.T) {
 			continue
 		}
 		for name := range fieldsOf(op.Request, "") {
-			if _, has := lookup(request, name); !has && !slices.Contains(notAtOnce, name) && !slices.Contains(notAtOnce, op.Name+"."+name) {
+			if _, has := lookup(request, name); !has && !notAtOnce(op.Name, name) {
 				t.Errorf("the request of %s does not have %s", op.Name, name)
 			}
 		}
@@ -129,50 +91,13 @@ func (f *fixture) refuses(op string, request any, field string) {
 	}
 }
 
-func units(n int) string { return strings.Repeat("k", n) }
-
-// badValues are values that no field of a rule takes, by the rule's name.
-var badValues = map[string][]any{
-	"key":     {"", units(513), strings.Repeat("\U0001F600", 256) + "k", "a\x00b", "a\nb", "a\x1bb", "a\x7fb", "a\u0085b"},
-	"known":   {"", units(513)},
-	"seen":    {1, true},
-	"runid":   {"", "-run", ".run", "_run", "a/b", "a b", "é", "run\n", units(201)},
-	"ref":     {"", units(513), "a\nb", "https://user:tok@host/x", "https://tok@host/x"},
-	"source":  {"https://user:tok@host/x", object{"deep": []any{object{"url": "https://user:tok@host/x"}}}, object{"x": units(64 << 10)}},
-	"input":   {units(1<<20 - 1)}, // with its quotes a byte too much
-	"options": {[]int{}, "text", 1, object{"x": units(64 << 10)}},
-	"payload": {[]int{}, "text", 1, object{"x": units(8 << 10)}},
-	"detail":  {units(1<<20 + 1)},
-	"lease":   {0, -1, 3_600_001, 1.5, 1e300},
-	"limit":   {0, -1, 101, 1.5},
-	"seq":     {-1, 0.5, 1e17},
-	"flag":    {0, "true"},
-	"status":  {"", "claimed", "Queued"}, "launch": {"", "other", "run_failed"}, "failure": {"", "other", "input_invalid"},
-	"anycode": {"", "other"}, "outcome": {"", "cancelled", "parked"}, "ended": {"", "parked"}, "event": {"", "running", "other"},
-	"origin": {"", "host"}, "finding": {"", "lost"},
-}
-
-// goodValues are the greatest that a rule takes.
-var goodValues = map[string][]any{
-	"key":    {"k", units(512), strings.Repeat("\U0001F600", 256), "a b/é\u00a0"},
-	"known":  {"k", units(512), "run:1/x", "a\nb"},
-	"runid":  {"r", "0._-Z", units(200)},
-	"ref":    {units(512), "builtin:monitor", "https://host/x?a=b@c", "/a/user@host/x"},
-	"source": {"text", []any{}, object{"x": units(64<<10 - 8)}},
-	"input":  {nil, 1, "text", []int{}, units(1<<20 - 2)},
-	"lease":  {1, 3_600_000, 1e3},
-	"limit":  {1, 100},
-}
-
 func TestBadRequests(t *testing.T) {
 	for _, op := range core.Ops {
 		t.Run(op.Name, func(t *testing.T) {
 			f := open(t)
+			f.plantIntent(nil)
 			for name, field := range fieldsOf(op.Request, "") {
-				request, rule := sound[op.Name], field.Tag.Get("check")
-				if rule == "anycode" || name == "finding.status" || name == "finding.message" {
-					request = replaced(request, "finding", object{"kind": "terminal", "status": "failed"})
-				}
+				request, rule := soundWith(op.Name, name), field.Tag.Get("check")
 				if rule != "" && badValues[rule] == nil {
 					t.Errorf("the rule %s has no bad values", rule)
 				}
@@ -211,9 +136,10 @@ func wrongTypes(field reflect.StructField) []any {
 func TestGreatestGoodValues(t *testing.T) {
 	for _, op := range core.Ops {
 		f := open(t)
+		f.plantIntent(nil)
 		for name, field := range fieldsOf(op.Request, "") {
 			for _, value := range goodValues[field.Tag.Get("check")] {
-				if _, err := f.call(op.Name, replaced(sound[op.Name], name, value)); core.CodeOf(err) == core.CodeBadRequest && !slices.Contains(notAtOnce, op.Name+"."+name) && !slices.Contains(notAtOnce, name) {
+				if _, err := f.call(op.Name, agreeing(op.Name, name, value)); core.CodeOf(err) == core.CodeBadRequest && !notAtOnce(op.Name, name) {
 					t.Errorf("%s with %s %.60v: %v", op.Name, name, value, err)
 				}
 			}
@@ -245,6 +171,10 @@ func TestTextsThatAreNotStrictJSON(t *testing.T) {
 func TestFieldsThatDoNotBelongTogether(t *testing.T) {
 	f := open(t)
 	finding := func(fields object) object { return recovery("run", "session", fields) }
+	natural := func(fields object) object {
+		seen := object{"kind": "natural", "messageId": "message", "runId": "run", "resolution": "presentation"}
+		return object{"state": object{"sessionId": "session"}, "seen": seen.with(fields)}
+	}
 	for _, c := range []struct {
 		op      string
 		request object
@@ -263,8 +193,25 @@ func TestFieldsThatDoNotBelongTogether(t *testing.T) {
 		{"recoverExpiredStartingRun", finding(object{"kind": "running"}), "finding.runnerId"},
 		{"recoverExpiredStartingRun", finding(object{"kind": "none", "claimToken": "tok"}), "finding"},
 		{"recoverExpiredStartingRun", finding(object{"kind": "waiting", "status": "done"}), "finding"},
+		{"ensureWorkflowTurnIntent", sound["ensureWorkflowTurnIntent"].with(object{"runId": "other"}), "fallbackFacts.runId"},
+		{"ensureWorkflowTurnIntent", sound["ensureWorkflowTurnIntent"].with(object{"workflowRef": "other"}), "fallbackFacts.workflowName"},
+		{"ensureWorkflowTurnIntent", sound["ensureWorkflowTurnIntent"].with(object{"cause": "timedOut"}), "fallbackFacts.cause"},
+		{"nextLaunchStep", object{"state": object{"runnerId": "runner"}, "seen": object{"kind": "ended"}}, "seen.outcome"},
+		{"nextTurnStep", object{"state": object{"sessionId": "session"}, "seen": object{"kind": "abort"}}, "seen.note"},
+		{"nextTurnStep", natural(object{"messageId": nil}), "seen.messageId"},
+		{"nextTurnStep", natural(object{"runId": nil}), "seen.runId"},
+		{"nextTurnStep", natural(object{"resolution": nil}), "seen.resolution"},
+		{"nextTurnStep", natural(object{"resolution": "fallback"}), "seen.resolution"},
 	} {
 		f.refuses(c.op, c.request, c.field)
+	}
+}
+
+// What is wrong with a request is told before what is not there.
+func TestBadRequestComesBeforeNotFound(t *testing.T) {
+	f := open(t)
+	for _, facts := range []object{{}, soundFacts.with(object{"extra": 1}), soundFacts.with(object{"reason": units(8193)})} {
+		f.refuses("makeWorkflowTurnIntentEligible", object{"intentId": "intent", "fallbackFacts": facts}, "fallbackFacts")
 	}
 }
 

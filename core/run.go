@@ -50,7 +50,7 @@ func runOf(row db.Run) Run {
 		LaunchOptions:     rawJSON(row.LaunchOptionsJSON),
 		Status:            Status(row.Status),
 		RunnerID:          row.RunnerID,
-		ClaimExpiresAt:    leaseTime(row),
+		ClaimExpiresAt:    leaseTime(row.ClaimExpiresAt),
 		AffinityRunnerID:  row.AffinityRunnerID,
 		OriginSessionID:   row.OriginSessionID,
 		ParentRunID:       row.ParentRunID,
@@ -101,8 +101,8 @@ const maxLeaseTime = 253402300799999
 
 // leaseEnd is the stored end of a lease in milliseconds. What another host stored
 // there and is no number is no lease.
-func leaseEnd(row db.Run) (int64, bool) {
-	switch end := row.ClaimExpiresAt.(type) {
+func leaseEnd(stored any) (int64, bool) {
+	switch end := stored.(type) {
 	case int64:
 		return end, true
 	case float64:
@@ -111,8 +111,8 @@ func leaseEnd(row db.Run) (int64, bool) {
 	return 0, false
 }
 
-func leaseTime(row db.Run) *string {
-	end, ok := leaseEnd(row)
+func leaseTime(stored any) *string {
+	end, ok := leaseEnd(stored)
 	if !ok {
 		return nil
 	}
@@ -149,7 +149,9 @@ func live(row db.Run, token string, nowMS int64) bool {
 	return token != "" && text(row.ClaimToken) == token && !expired(row, nowMS)
 }
 
-func expired(row db.Run, nowMS int64) bool {
-	end, ok := leaseEnd(row)
+func expired(row db.Run, nowMS int64) bool { return leaseOver(row.ClaimExpiresAt, nowMS) }
+
+func leaseOver(stored any, nowMS int64) bool {
+	end, ok := leaseEnd(stored)
 	return !ok || end <= nowMS
 }

@@ -23,6 +23,9 @@ type Config struct {
 	// Wait calls try until it no longer fails for a lock, or the face's wait is
 	// over, and returns its last error.
 	Wait func(ctx context.Context, try func() error) error
+	// WaitBeforeAbort is Wait for what stands before an abort, which must not be held
+	// back: 250 ms. It also waits while try answers ErrInUse.
+	WaitBeforeAbort func(ctx context.Context, try func() error) error
 	// ResultCode returns SQLite's extended result code of a driver's error, 0
 	// where it has none.
 	ResultCode func(err error) int
@@ -93,12 +96,46 @@ func (s *Store) write(ctx context.Context, do func(*tx) error) error {
 		return NewError(CodeStoreMisconfigured, Details{"readOnly": true}, "the store is open for reading only")
 	}
 	return s.transact(ctx, func() error {
-		lock := func() error { return s.exec(ctx, "BEGIN IMMEDIATE") }
-		if err := s.cfg.Wait(ctx, lock); err != nil {
+		if err := s.cfg.Wait(ctx, func() error { return s.beginWrite(ctx) }); err != nil {
 			return err
 		}
 		return s.run(ctx, do)
 	})
+}
+
+var errClosed = NewError(CodeStoreClosed, nil, "the store was closed")
+
+// ErrInUse says that another goroutine uses the store right now.
+var ErrInUse = NewError(CodeStoreUnavailable, nil, "the store is in use by another operation of this process; try again")
+
+// writeBeforeAbort is write for what stands before an abort: neither another
+// process's lock nor another operation of this one holds it back for long.
+func (s *Store) writeBeforeAbort(ctx context.Context, do func(*tx) error) error {
+	if s.cfg.ReadOnly {
+		return s.write(ctx, do) // which refuses
+	}
+	err := s.cfg.WaitBeforeAbort(ctx, func() error {
+		if !s.mu.TryLock() {
+			return ErrInUse
+		}
+		err := s.beginWrite(ctx)
+		if err != nil {
+			s.mu.Unlock()
+		}
+		return err
+	})
+	if err != nil {
+		return s.storageError(ctx, err)
+	}
+	defer s.mu.Unlock()
+	return s.storageError(ctx, s.run(ctx, do))
+}
+
+func (s *Store) beginWrite(ctx context.Context) error {
+	if s.stmts == nil {
+		return errClosed
+	}
+	return s.exec(ctx, "BEGIN IMMEDIATE")
 }
 
 // read runs do in one read transaction, so that several reads see one state. It
@@ -136,7 +173,7 @@ func (s *Store) transact(ctx context.Context, run func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stmts == nil {
-		return NewError(CodeStoreClosed, nil, "the store was closed")
+		return errClosed
 	}
 	return s.storageError(ctx, run())
 }

@@ -30,3 +30,10 @@ func readTimePtr(text *string) *string {
 	t := readTime(*text)
 	return &t
 }
+
+// compareTimes compares stored times as instants. A text that is none comes first.
+func compareTimes(a, b string) int {
+	at, _ := parseTime(a)
+	bt, _ := parseTime(b)
+	return at.Compare(bt)
+}

@@ -124,6 +124,6 @@ func claimDetails(row db.Run) Details {
 		"runId":          row.RunID,
 		"status":         row.Status,
 		"runnerId":       text(row.RunnerID),
-		"claimExpiresAt": text(leaseTime(row)),
+		"claimExpiresAt": text(leaseTime(row.ClaimExpiresAt)),
 	}
 }

@@ -26,6 +26,40 @@ type Event struct {
 	PayloadJSON string
 }
 
+type Intent struct {
+	IntentID               string
+	SourceEventID          string
+	RunID                  string
+	WorkflowRef            string
+	TargetSessionID        string
+	Cause                  string
+	NodeID                 *string
+	AttemptID              *string
+	FallbackFactsJSON      string
+	RequestedAt            string
+	EligibleAt             *string
+	ResolvedAt             *string
+	Resolution             *string
+	ResolutionMessageID    *string
+	DeliveryClaimToken     *string
+	DeliveryClaimExpiresAt any
+}
+
+type Notification struct {
+	NotificationID         string
+	RunID                  string
+	NodeID                 string
+	AttemptID              string
+	NotificationIndex      int64
+	TargetSessionID        string
+	Kind                   string
+	Content                string
+	CreatedAt              string
+	DeliveryClaimToken     *string
+	DeliveryClaimExpiresAt any
+	DeliveredAt            *string
+}
+
 type Queue struct {
 	Controller        string
 	ResourceKey       string
@@ -89,21 +123,6 @@ type SchemaInfo struct {
 	SchemaID  string
 }
 
-type WorkflowNotification struct {
-	NotificationID         string
-	RunID                  string
-	NodeID                 string
-	AttemptID              string
-	NotificationIndex      int64
-	TargetSessionID        string
-	Kind                   string
-	Content                string
-	CreatedAt              string
-	DeliveryClaimToken     *string
-	DeliveryClaimExpiresAt *int64
-	DeliveredAt            *string
-}
-
 type WorkflowRequest struct {
 	RequestID        string
 	ResourceUid      string
@@ -114,23 +133,4 @@ type WorkflowRequest struct {
 	State            string
 	Attempt          int64
 	Error            *string
-}
-
-type WorkflowTurnIntent struct {
-	IntentID               string
-	SourceEventID          string
-	RunID                  string
-	WorkflowRef            string
-	TargetSessionID        string
-	Cause                  string
-	NodeID                 *string
-	AttemptID              *string
-	FallbackFactsJSON      string
-	RequestedAt            string
-	EligibleAt             *string
-	ResolvedAt             *string
-	Resolution             *string
-	ResolutionMessageID    *string
-	DeliveryClaimToken     *string
-	DeliveryClaimExpiresAt *int64
 }

@@ -9,6 +9,85 @@ import (
 )
 
 type Querier interface {
+	// Claim move: a fallback claims a session's eligible intents, the longest eligible
+	// first: by instant and not by text, since other hosts may write times otherwise.
+	// No row: nothing is eligible, or all of it is claimed.
+	IntentClaimEligible(ctx context.Context, arg IntentClaimEligibleParams) ([]Intent, error)
+	// Claim move: a natural message claims the pending intent of its run, eligible or
+	// not.
+	// No row: nothing is pending, or its claim is live.
+	IntentClaimForRun(ctx context.Context, arg IntentClaimForRunParams) (Intent, error)
+	// Turns owed to a session. An intent is pending until one message path resolved
+	// it, and eligible once durable state shows that no natural successor will come.
+	//
+	// Three terms, the same in every statement:
+	//   pending        resolved_at IS NULL
+	//   live claim     delivery_claim_token = @claim_token AND delivery_claim_expires_at > @now_ms
+	//   expired claim  COALESCE(delivery_claim_expires_at, 0) <= @now_ms
+	// An expiry is cast to INTEGER wherever it is compared, and a row of another host
+	// without a name is left out, as in the launch queue.
+	// Identity and source never change after creation: no statement here sets them. A
+	// resolved row never changes: every statement asks that it is pending.
+	// (none) -> pending. Whoever knows of the source event; an event that proves that
+	// no successor will come makes it eligible at once.
+	// No row: the intent exists, or another one of that run and session is pending.
+	IntentCreate(ctx context.Context, arg IntentCreateParams) (Intent, error)
+	// Read: the eligible intents that this live claim holds, to repeat a claim safely.
+	IntentFindClaimed(ctx context.Context, arg IntentFindClaimedParams) ([]Intent, error)
+	// Read: the one pending intent of a run and session.
+	IntentFindPending(ctx context.Context, arg IntentFindPendingParams) (Intent, error)
+	// Read: one intent.
+	IntentGet(ctx context.Context, arg IntentGetParams) (Intent, error)
+	// Read: intents, oldest first, optionally of one session or run, in one state
+	// (pending, eligible or resolved), and newer than a given intent (an empty text
+	// stands for any). No index of v1 serves the filters.
+	IntentList(ctx context.Context, arg IntentListParams) ([]Intent, error)
+	// Read: pending intents that are not eligible although their run has ended, in
+	// order of insertion: another host ended it, or it was ended before the intent was
+	// stored. A cancellation counts where the feed says that the agent did it, and a
+	// run that is done where its feed does not say that a presentation will come. What
+	// is pending is looked through, and never the runs: hence CROSS and +.
+	IntentListUnsettled(ctx context.Context, arg IntentListUnsettledParams) ([]Intent, error)
+	// pending -> pending, eligible. Whoever knows that no natural successor will come. The
+	// first time of eligibility stands; the facts are those of the latest event. A
+	// claim stays.
+	// No row: no such intent, or it is resolved.
+	IntentMakeEligible(ctx context.Context, arg IntentMakeEligibleParams) (Intent, error)
+	// Claim move: release, where sending failed or the session closes. The holder of the
+	// live claim.
+	// No row: no such intent, it is resolved, or the claim is not live.
+	IntentReleaseClaim(ctx context.Context, arg IntentReleaseClaimParams) (Intent, error)
+	// Claim move: renew. The holder of the live claim. Renewing never shortens a lease.
+	// It is also how a holder verifies its claim right before it sends.
+	// No row: no such intent, it is resolved, or the claim is not live.
+	IntentRenewClaim(ctx context.Context, arg IntentRenewClaimParams) (Intent, error)
+	// pending -> resolved. The holder of the live claim, once the session shows the
+	// message: exactly one path gets here.
+	// No row: no such intent, it is resolved, or the claim is not live.
+	IntentResolve(ctx context.Context, arg IntentResolveParams) (Intent, error)
+	// pending -> pending, with newer facts. A later event of the same run that joins it
+	// without proving that no successor will come.
+	// No row: no such intent, or it is resolved.
+	IntentUpdateFacts(ctx context.Context, arg IntentUpdateFactsParams) (Intent, error)
+	// Claim move: a session's host claims reports that are not delivered, oldest first.
+	// No row: nothing is pending, or all of it is claimed.
+	NotificationClaimPending(ctx context.Context, arg NotificationClaimPendingParams) ([]Notification, error)
+	// Passive reports of a workflow: they start no turn. The terms for claims are those
+	// of workflow_turn_intents.sql.
+	// (none) -> pending. The engine; the same run, node and index is the same report.
+	// No row: it exists.
+	NotificationEnqueue(ctx context.Context, arg NotificationEnqueueParams) (Notification, error)
+	// Read: the report of a run, node and index.
+	NotificationFind(ctx context.Context, arg NotificationFindParams) (Notification, error)
+	// Read: the reports that this live claim holds, to repeat a claim safely.
+	NotificationFindClaimed(ctx context.Context, arg NotificationFindClaimedParams) ([]Notification, error)
+	// Read: one report.
+	NotificationGet(ctx context.Context, arg NotificationGetParams) (Notification, error)
+	// Read: the reports of a run, oldest first, after a given number of them.
+	NotificationListOfRun(ctx context.Context, arg NotificationListOfRunParams) ([]Notification, error)
+	// pending -> delivered. The holder of the live claim.
+	// No row: no such report, it is delivered, or the claim is not live.
+	NotificationMarkDelivered(ctx context.Context, arg NotificationMarkDeliveredParams) (Notification, error)
 	// queued, starting, running, parked -> cancelled. The user's authority: any
 	// process, no token. A session that is given must own the run, a token that is
 	// given must be live (an empty text stands for neither). A launch that never ran gives its

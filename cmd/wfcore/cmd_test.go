@@ -99,7 +99,7 @@ func TestEmptyStore(t *testing.T) {
 	if err := os.WriteFile(h.env["WFCORE_DB"], nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"runs"}, {"events"}, {"events", "r"}, {"recover"}, {"call", "listRuns", `{"limit":1}`}} {
+	for _, args := range [][]string{{"runs"}, {"intents"}, {"events"}, {"events", "r"}, {"recover"}, {"call", "listRuns", `{"limit":1}`}} {
 		if out := h.ok(append(args, "-o", "json")...); out != "[]\n" {
 			t.Errorf("%v: %q", args, out)
 		}
@@ -140,7 +140,7 @@ func TestShowIsATimeline(t *testing.T) {
 	h.ok("activate", id, "--session", "s", "--exec", engineOK)
 	out := h.ok("show", id)
 	last := 0
-	for _, want := range []string{"is done", "greet.workflow", "SEQ", "queued", "starting", "running", "done"} {
+	for _, want := range []string{"is done", "greet.workflow", "TIME", "queued", "starting", "running", "done"} {
 		at := strings.Index(out[last:], want)
 		if at < 0 {
 			t.Fatalf("%q is missing, or out of order, in\n%s", want, out)
@@ -252,8 +252,11 @@ func TestDemo(t *testing.T) {
 	out := h.ok("demo")
 	rest := out
 	for _, want := range []string{
-		"queued ", "reserved by", "launch_failed", "source_changed", "failed to start", "free",
-		"queued ", "reserved by", "starting ", "running ", "done ", "is done", "free", "and --db:",
+		"queued ", "reserved by", "launch_failed", "source_changed", "turn owed", "turn eligible", "failed to start", "free",
+		"message", "pi-workflows-deferred-turn: Workflow greet failed to start", "turn given", "by fallback",
+		"queued ", "reserved by", "starting ", "running ", "done ", "is done", "free",
+		"cancelled ", "turn owed", "agentCancelled", "turn given", "by fallback", "pi-workflows-deferred-turn: Workflow greet was cancelled",
+		"turn owed", "timedOut", "turn given", "by workflowPrompt", "pi-workflows-agent-step: The last attempt", "done ", "and --db:",
 	} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
@@ -262,15 +265,24 @@ func TestDemo(t *testing.T) {
 		rest = after
 	}
 	h.env["WFCORE_DB"] = strings.TrimSpace(rest)
-	if runs := decode[[]core.Run](t, h.ok("runs", "-o", "json")); len(runs) != 2 {
+	if runs := decode[[]core.Run](t, h.ok("runs", "-o", "json")); len(runs) != 4 {
 		t.Errorf("the file holds %d runs", len(runs))
+	}
+	if told := strings.Count(out, "message        pi-workflows-deferred-turn"); told != 2 {
+		t.Errorf("the agent was told %d times", told)
+	}
+	if out := h.ok("intents", "-o", "json"); out != "[]\n" {
+		t.Errorf("owed is %s", out)
+	}
+	if out := h.ok("intents", "--state", "all"); strings.Count(out, "deferred-turn:") != 3 || strings.Count(out, " fallback ") != 2 {
+		t.Errorf("owed was\n%s", out)
 	}
 }
 
 // The help of every command names what it does.
 func TestHelp(t *testing.T) {
 	h := newHost(t)
-	for _, name := range []string{"", "start", "activate", "cancel", "status", "runs", "show", "events", "recover", "call", "rpc", "demo", "version"} {
+	for _, name := range []string{"", "start", "activate", "cancel", "status", "runs", "show", "events", "intents", "recover", "call", "rpc", "demo", "version"} {
 		if out := h.ok(strings.Fields(name + " --help")...); !strings.Contains(out, "Usage:") || len(out) < 100 {
 			t.Errorf("%s: %q", name, out)
 		}

@@ -13,12 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/hosttest"
+	"github.com/pi-workflows/wfcore/core/safetext"
 	"github.com/pi-workflows/wfcore/core/sqlite"
 )
 
 const (
 	demoSession  = "demo-session"
 	demoWorkflow = "greet"
+	demoRunner   = "demo-runner"
 	// demoEngine builds, says ready, waits for go, and runs the one step.
 	demoEngine = `read -r input; echo ready; read -r go; test "$go" = go`
 )
@@ -26,10 +29,13 @@ const (
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show a launch that fails, frees its session, and is started again",
-		Long: `Show on a fresh file in a temporary directory: a start is queued, its source
-changes, the activation fails and frees the session; a corrected start runs to its
-end. Every line of the timeline is read back from the file.`,
+		Short: "Show a launch that fails, and how its agent is told once",
+		Long: `Show on fresh files in a temporary directory: a start is queued, its source changes,
+the activation fails; the agent is told by one message, although the process that
+sends it crashes; a corrected start runs to its end; a turn that the agent cancels
+gets a fallback, and one that times out a recovery prompt instead. The session is
+scripted, and its clock moves on by itself. Every line of the timeline is read back
+from the store and the session's file.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := os.MkdirTemp("", "wfcore-demo-")
@@ -39,111 +45,146 @@ end. Every line of the timeline is read back from the file.`,
 			quiet := *a
 			quiet.stderr = io.Discard // the timeline is the talk
 			quiet.db = filepath.Join(dir, "store", "controller.sqlite")
-			d := demo{app: &quiet, source: filepath.Join(dir, "greet.workflow")}
+			d := newDemo(&quiet, dir)
 			if err := d.play(cmd.Context()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "\nLook into it with `wfcore runs`, `show` or `events`, and --db:\n%s\n", quiet.db)
+			_, err = fmt.Fprintf(a.stdout, "\nLook into it with `wfcore runs`, `show`, `events` or `intents --state all`, and --db:\n%s\n", quiet.db)
 			return err
 		},
 	}
 }
 
-// demo acts through the command's own functions, and tells what the file then says.
+// demo acts through the command's own functions and a scripted host, and tells what
+// the files then say.
 type demo struct {
-	app    *app
-	source string
-	after  int64 // the last event that was told
+	app     *app
+	source  string
+	clock   *hosttest.Clock
+	session *hosttest.Session
+	engine  *hosttest.Engine
+	host    *hosttest.Host
+	run     string // the latest
+	events  int64  // the last event that was told
+	entries int    // of the session, that were told
+	intents map[string]int
+}
+
+func newDemo(a *app, dir string) *demo {
+	session := hosttest.NewSession(demoSession)
+	session.Branch.Journal = journal(filepath.Join(dir, "session.jsonl"))
+	return &demo{
+		app: a, source: filepath.Join(dir, "greet.workflow"), clock: hosttest.NewClock(time.Now()),
+		session: session, engine: hosttest.NewEngine(""), intents: map[string]int{},
+	}
+}
+
+type demoStep struct {
+	title string
+	act   func(context.Context, *sqlite.Store) error
 }
 
 func (d *demo) play(ctx context.Context) error {
-	steps := []struct {
-		title string
-		act   func(context.Context) error
-	}{
-		{"The model calls `workflow start`, is told the run id, and its turn goes on.", d.start("step: greet the wrld\n")},
-		{"Before the turn ends, the workflow's source changes.", d.write("step: greet the world\n")},
-		{"The turn ends: the run is activated, and fails before its first step.", d.activate},
-		{"The model reads the error and starts again, from the source as it is now.", d.start("step: greet the world\n")},
-		{"The turn ends: this run starts, runs its step and is done.", d.activate},
-	}
-	for i, step := range steps {
+	for i, step := range d.script() {
 		fmt.Fprintf(d.app.stdout, "\n%d. %s\n", i+1, step.title)
-		if err := step.act(ctx); err != nil {
+		err := d.app.with(ctx, sqlite.Options{Now: d.clock.Now}, func(s *sqlite.Store) error { return step.act(ctx, s) })
+		if err != nil {
 			return err
 		}
 		if err := d.app.reading(ctx, func(s *sqlite.Store) error { return d.tell(ctx, s) }); err != nil {
 			return err
 		}
+		d.clock.Advance(time.Second)
 	}
 	return nil
 }
 
-func (d *demo) write(source string) func(context.Context) error {
-	return func(context.Context) error { return os.WriteFile(d.source, []byte(source), 0o600) }
-}
+func (d *demo) write(source string) error { return os.WriteFile(d.source, []byte(source), 0o600) }
 
-func (d *demo) start(source string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if err := d.write(source)(ctx); err != nil {
+// start is the start tool, in a turn of the model.
+func (d *demo) start(source string) func(context.Context, *sqlite.Store) error {
+	return func(ctx context.Context, s *sqlite.Store) error {
+		d.session.StartTurn()
+		if err := d.write(source); err != nil {
 			return err
 		}
 		req := core.ReserveRequest{WorkflowName: demoWorkflow, OriginSessionID: demoSession, Input: []byte(`{"who":"world"}`)}
 		if err := identify(&req, d.source, ""); err != nil {
 			return err
 		}
-		return d.app.with(ctx, sqlite.Options{}, func(s *sqlite.Store) error {
-			id, err := s.NewRunID(ctx, core.NewRunIDRequest{WorkflowName: demoWorkflow})
-			if err != nil {
-				return err
-			}
-			req.RunID = id.RunID
-			_, err = s.ReservePreparedRun(ctx, req)
-			return err
-		})
-	}
-}
-
-func (d *demo) activate(ctx context.Context) error {
-	return d.app.with(ctx, sqlite.Options{}, func(s *sqlite.Store) error {
-		act := &activation{app: d.app, store: s, lease: core.DefaultLease, poll: time.Second}
-		run, err := act.claim(ctx, "", demoSession, "demo-runner")
+		id, err := s.NewRunID(ctx, core.NewRunIDRequest{WorkflowName: demoWorkflow})
 		if err != nil {
 			return err
 		}
-		act.run = *run
-		_, err = act.work(ctx, demoEngine)
+		req.RunID, d.run, d.engine.Digest = id.RunID, id.RunID, req.DefinitionDigest
+		_, err = s.ReservePreparedRun(ctx, req)
 		return err
-	})
+	}
 }
 
-// tell prints what the file says that was not told yet.
+// activate ends the turn and activates the run with a real engine.
+func (d *demo) activate(ctx context.Context, s *sqlite.Store) error {
+	d.session.Settle()
+	act := &activation{app: d.app, store: s, lease: core.DefaultLease, poll: time.Second}
+	return act.work(ctx, "", demoSession, demoRunner, demoEngine)
+}
+
+// tell prints what the files say that was not told yet.
 func (d *demo) tell(ctx context.Context, s *sqlite.Store) error {
-	events, err := s.ListRunEvents(ctx, core.ListEventsRequest{AfterSeq: d.after, Limit: core.MaxList})
+	events, err := s.ListRunEvents(ctx, core.ListEventsRequest{AfterSeq: d.events, Limit: core.MaxList})
 	if err != nil {
 		return err
 	}
 	for _, e := range events {
-		at := strings.TrimSuffix(e.RecordedAt[len("2006-01-02T"):], "Z")
-		pad := strings.Repeat(" ", 13-len(e.Type))
-		fmt.Fprintf(d.app.stdout, "   %s  %s%s  %s%s\n", at, d.app.out.paint(e.Type), pad, e.RunID, errorCode(e))
-		d.after = e.Seq
+		d.line(e.RecordedAt, e.Type, e.RunID+errorCode(e))
+		d.events = e.Seq
 	}
+	intents, err := s.ListWorkflowTurnIntents(ctx, core.ListIntentsRequest{Limit: core.MaxList})
+	if err != nil {
+		return err
+	}
+	for _, i := range intents {
+		rows := intentTimeline(i)
+		for _, row := range rows[min(d.intents[i.IntentID], len(rows)):] {
+			d.line(row[0], row[1], strings.TrimSuffix(row[2], ", "+i.IntentID))
+		}
+		d.intents[i.IntentID] = len(rows)
+	}
+	return d.tellStanding(ctx, s)
+}
+
+// tellStanding tells what the session shows, and how its latest run stands.
+func (d *demo) tellStanding(ctx context.Context, s *sqlite.Store) error {
+	entries, err := d.session.Branch.Entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries[d.entries:] {
+		d.line("", "message", e.CustomType+": "+safetext.Plain(e.Content))
+	}
+	d.entries = len(entries)
 	status, err := s.GetRun(ctx, core.GetRunRequest{SessionID: demoSession})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.app.stdout, "   %-12s  %s\n", "status", status.Line)
+	d.line("", "status", status.Line)
 	held, err := s.FindSessionReservation(ctx, core.SessionRequest{SessionID: demoSession})
 	if err != nil {
 		return err
 	}
-	session := "free"
+	standing := "free"
 	if held != nil {
-		session = "reserved by " + held.RunID
+		standing = "reserved by " + held.RunID
 	}
-	_, err = fmt.Fprintf(d.app.stdout, "   %-12s  %s\n", "session", session)
-	return err
+	d.line("", "session", standing)
+	return nil
+}
+
+func (d *demo) line(at, what, detail string) {
+	if at != "" {
+		at = strings.TrimSuffix(at[len("2006-01-02T"):], "Z")
+	}
+	fmt.Fprintf(d.app.stdout, "   %-12s  %s%s  %s\n", at, d.app.out.paint(what), strings.Repeat(" ", max(0, 13-len(what))), detail)
 }
 
 // errorCode is that of the event's payload, or nothing.
@@ -151,10 +192,7 @@ func errorCode(e core.Event) string {
 	var p struct {
 		ErrorCode string `json:"errorCode"`
 	}
-	if json.Unmarshal(e.Payload, &p) != nil {
-		return ""
-	}
-	if p.ErrorCode == "" {
+	if json.Unmarshal(e.Payload, &p) != nil || p.ErrorCode == "" {
 		return ""
 	}
 	return "  " + p.ErrorCode

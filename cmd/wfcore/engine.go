@@ -131,10 +131,15 @@ func (e *engine) complained(talk func(string) string) func(string) {
 // release tells the child to act.
 func (e *engine) release() { close(e.released) }
 
+// isReleased says whether it was told to.
+func (e *engine) isReleased() bool { return isClosed(e.released) }
+
 // ended says whether the child is gone.
-func (e *engine) ended() bool {
+func (e *engine) ended() bool { return isClosed(e.done) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-e.done:
+	case <-c:
 		return true
 	default:
 		return false

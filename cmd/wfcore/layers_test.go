@@ -34,6 +34,7 @@ var layers = []layer{
 	{dir: "core/strictjson", never: append([]string{"encoding/json"}, noWorld...)},
 	{dir: "core/layout", never: noWorld},
 	{dir: "core", own: []string{"db", "core/safetext", "core/strictjson"}, never: noWorld},
+	{dir: "core/hosttest", own: []string{"core"}, never: noWorld},
 	{
 		dir: "core/sqlite", own: []string{"core", "core/layout", "sql"},
 		others: []string{"github.com/ncruces/go-sqlite3", "github.com/pressly/goose/v3"}, never: []string{"encoding/json"},
@@ -43,7 +44,7 @@ var layers = []layer{
 		others: []string{"github.com/ncruces/go-sqlite3"},
 	},
 	{
-		dir: "cmd/wfcore", own: []string{"core", "core/layout", "core/safetext", "core/sqlite", "core/strictjson"},
+		dir: "cmd/wfcore", own: []string{"core", "core/hosttest", "core/layout", "core/safetext", "core/sqlite", "core/strictjson"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 }

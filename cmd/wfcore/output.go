@@ -37,7 +37,7 @@ func (p printer) show(value any, text string) error {
 
 var colours = map[string]string{
 	"queued": "36", "starting": "36", "running": "34", "parked": "33", "done": "32", "cancelled": "33",
-	"failed": "31", "launch_failed": "31",
+	"failed": "31", "launch_failed": "31", "turn owed": "35", "turn eligible": "35", "turn given": "32",
 }
 
 // table writes rows under a header. The cell of a state or an event is coloured

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -15,14 +14,6 @@ import (
 // found are what --finding takes. A bundle that can go on needs its engine, so
 // `running` is for hosts and not here.
 var found = []string{"none", "waiting", "unreadable", "sourceChanged", "done", "failed", "cancelled"}
-
-// recovered is what became of one run.
-type recovered struct {
-	RunID   string      `json:"runId"`
-	Was     core.Status `json:"was"`
-	Status  core.Status `json:"status"`
-	Problem *core.Error `json:"problem,omitempty"`
-}
 
 func (a *app) recoverCommand() *cobra.Command {
 	var session, finding string
@@ -70,7 +61,7 @@ none is the default.`,
 	return cmd
 }
 
-func (a *app) showRecovered(results []recovered) error {
+func (a *app) showRecovered(results recoveries) error {
 	if a.out.json {
 		if err := a.out.encode(results); err != nil {
 			return err
@@ -96,47 +87,30 @@ func (a *app) showRecovered(results []recovered) error {
 	return nil
 }
 
-// recoverRuns settles each expired run, a page at a time; one that cannot be
-// recovered does not stop the others.
-func recoverRuns(ctx context.Context, s *sqlite.Store, session, runID, finding string) ([]recovered, error) {
-	results := []recovered{}
-	for more := true; more; {
-		runs, err := s.ListRecoverableRuns(ctx, core.RecoverableRequest{SessionID: session, RunID: runID, Limit: core.MaxList})
-		if err != nil {
-			return nil, err
-		}
-		more = false
-		for _, run := range runs {
-			if run.Status == core.Queued || handled(results, run.RunID) {
-				continue
+// recoverRuns settles each expired run, RUN or all; one that cannot be recovered
+// does not stop the others.
+func recoverRuns(ctx context.Context, s *sqlite.Store, session, runID, finding string) (recoveries, error) {
+	settled := recoveries{}
+	var refused *core.Error
+	l := launcher{
+		store: s,
+		state: core.LaunchState{SessionID: session, RunnerID: runnerID(), RunID: runID, RecoverOnly: true},
+		do: func(step core.LaunchStep) (core.LaunchSeen, bool) {
+			return core.LaunchSeen{Kind: core.LaunchFound, Step: step.Kind, Finding: findingOf(finding)}, false
+		},
+		told: func(step core.LaunchStep, run *core.Run, problem *core.Error) {
+			if step.Kind == core.DoList {
+				refused = problem
+				return
 			}
-			result, err := recoverRun(ctx, s, session, run, finding)
-			if err != nil {
-				return nil, err
-			}
-			results = append(results, result)
-			more = len(runs) == core.MaxList
-		}
+			settled.hear(step, run, problem)
+		},
 	}
-	return results, nil
-}
-
-func handled(results []recovered, runID string) bool {
-	return slices.ContainsFunc(results, func(r recovered) bool { return r.RunID == runID })
-}
-
-// recoverRun settles one run; a refusal is part of the result.
-func recoverRun(ctx context.Context, s *sqlite.Store, session string, run core.Run, finding string) (recovered, error) {
-	result := recovered{RunID: run.RunID, Was: run.Status, Status: run.Status}
-	settled, err := settle(ctx, s, session, run, finding)
-	if err == nil {
-		result.Status = settled.Status
-		return result, nil
+	err := l.follow(ctx, core.LaunchSeen{Kind: core.LaunchSessionStart, Idle: true})
+	if refused != nil {
+		return nil, refused
 	}
-	if errors.As(err, &result.Problem) {
-		return result, nil
-	}
-	return result, err
+	return settled, err
 }
 
 // notRecoverable says why a run that was named is not on the list: the op that
@@ -146,40 +120,17 @@ func notRecoverable(ctx context.Context, s *sqlite.Store, session, runID, findin
 	if err != nil {
 		return err
 	}
-	run := status.Run
-	if run.Status != core.Running {
-		run.Status = core.Starting
+	if status.Status != core.Running {
+		_, err = s.RecoverExpiredStartingRun(ctx, core.RecoverRequest{RunID: runID, SessionID: session, Finding: findingOf(finding)})
+		return err
 	}
-	_, err = settle(ctx, s, session, run, finding)
-	return err
-}
-
-func settle(ctx context.Context, s *sqlite.Store, session string, run core.Run, finding string) (core.Run, error) {
-	if run.Status == core.Starting {
-		return s.RecoverExpiredStartingRun(ctx, core.RecoverRequest{
-			RunID: run.RunID, SessionID: session, ExpectedClaimToken: run.ClaimToken, Finding: findingOf(finding),
-		})
-	}
-	taken, err := s.TakeOverExpiredRun(ctx, core.ClaimRequest{RunID: run.RunID, SessionID: session, RunnerID: runnerID()})
+	taken, err := s.TakeOverExpiredRun(ctx, core.ClaimRequest{RunID: runID, SessionID: session, RunnerID: runnerID()})
 	if err != nil {
-		return run, err
+		return err
 	}
-	hold := core.HoldRequest{RunID: run.RunID, ClaimToken: taken.ClaimToken}
-	switch finding {
-	case "waiting":
-		return s.ParkRunningRun(ctx, hold)
-	case "cancelled":
-		return s.CancelPreparedRun(ctx, core.CancelRequest{RunID: run.RunID, ClaimToken: taken.ClaimToken})
-	case "done":
-		return s.FinishRunningRun(ctx, core.FinishRequest{RunID: run.RunID, ClaimToken: taken.ClaimToken, Status: core.Done})
-	}
-	code, detail := core.FailureInterrupted, "its runner is gone"
-	if finding == "failed" {
-		code, detail = core.FailureRunFailed, ""
-	}
-	return s.FinishRunningRun(ctx, core.FinishRequest{
-		RunID: run.RunID, ClaimToken: taken.ClaimToken, Status: core.Failed, ErrorCode: code, ErrorMessage: detail,
-	})
+	// Its lease ended just now.
+	_, err = s.ReleaseRunClaim(ctx, core.HoldRequest{RunID: runID, ClaimToken: taken.ClaimToken})
+	return err
 }
 
 func findingOf(finding string) *core.Finding {

@@ -66,7 +66,7 @@ run, 5 store unavailable (try again), 6 not a v1 store.`,
 	flags.StringVarP(&a.output, "output", "o", "table", "output format: table or json")
 	root.AddCommand(
 		a.startCommand(), a.activateCommand(), a.cancelCommand(), a.recoverCommand(),
-		a.statusCommand(), a.runsCommand(), a.showCommand(), a.eventsCommand(),
+		a.statusCommand(), a.runsCommand(), a.showCommand(), a.eventsCommand(), a.intentsCommand(),
 		a.callCommand(), a.rpcCommand(), a.demoCommand(), a.versionCommand(),
 	)
 	return root

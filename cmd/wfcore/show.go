@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pi-workflows/wfcore/core"
@@ -95,73 +93,4 @@ func (a *app) eventsCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&req.AfterSeq, "after", 0, "continue after this sequence number")
 	cmd.Flags().Int64Var(&req.Limit, "limit", defaultLimit, "how many, 1 to 100")
 	return cmd
-}
-
-// shown is a run with its whole feed.
-type shown struct {
-	*core.RunStatus
-	Events []core.Event `json:"events"`
-}
-
-func (a *app) showCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show RUN",
-		Short: "Show a run and its timeline",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(cmd.Context(), func(s *sqlite.Store) error {
-				status, err := s.GetRun(cmd.Context(), core.GetRunRequest{RunID: args[0]})
-				if err != nil {
-					return err
-				}
-				events, err := feed(cmd, s, args[0])
-				if err != nil {
-					return err
-				}
-				return a.show(shown{status, events})
-			})
-		},
-	}
-}
-
-// feed reads all events of a run, a page at a time.
-func feed(cmd *cobra.Command, s *sqlite.Store, runID string) ([]core.Event, error) {
-	all := []core.Event{}
-	for after := int64(0); ; {
-		page, err := s.ListRunEvents(cmd.Context(), core.ListEventsRequest{RunID: runID, AfterSeq: after, Limit: core.MaxList})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if len(page) < core.MaxList {
-			return all, nil
-		}
-		after = page[len(page)-1].Seq
-	}
-}
-
-func (a *app) show(run shown) error {
-	if a.out.json {
-		return a.out.encode(run)
-	}
-	fmt.Fprintf(a.stdout, "%s\n\n", run.Line)
-	err := a.out.table([]string{"FIELD", "VALUE"}, [][]string{
-		{"run", run.RunID},
-		{"workflow", run.WorkflowName},
-		{"source", run.WorkflowSourceRef},
-		{"digest", run.DefinitionDigest},
-		{"session", orDash(run.OriginSessionID)},
-		{"parent", orDash(run.ParentRunID)},
-		{"runner", orDash(run.RunnerID)},
-		{"lease until", orDash(run.ClaimExpiresAt)},
-		{"created", run.CreatedAt},
-		{"started", orDash(run.StartedAt)},
-		{"finished", orDash(run.FinishedAt)},
-		{"error", orDash(run.ErrorCode)},
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(a.stdout)
-	return a.out.events(run.Events)
 }

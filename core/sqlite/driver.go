@@ -18,6 +18,9 @@ import (
 
 type waitTime = time.Duration
 
+// waitFunc calls try until it no longer fails for a lock, or its time is over.
+type waitFunc = func(ctx context.Context, try func() error) error
+
 const memoryDSN = "file::memory:"
 
 // fileDSN escapes a path as a URI, so that '#', '?' and '%' in it mean nothing.
@@ -88,12 +91,12 @@ func setPragma(c *sqlite3.Conn, p pragma) error {
 }
 
 // waiter retries what meets a lock after 0.2 to 1 ms, until the wait is over.
-func waiter(wait waitTime) func(context.Context, func() error) error {
+func waiter(wait waitTime) waitFunc {
 	return func(ctx context.Context, try func() error) error {
 		var deadline <-chan time.Time
 		for {
 			err := try()
-			if err == nil || resultCode(err)&0xff != int(sqlite3.BUSY) {
+			if err == nil || resultCode(err)&0xff != int(sqlite3.BUSY) && !errors.Is(err, core.ErrInUse) {
 				return err
 			}
 			if deadline == nil {
@@ -115,12 +118,12 @@ const immutable = "ro&immutable=1"
 
 // inPlace refuses to use a file that was moved or removed: what is acknowledged
 // there, nobody will find. One that is read as immutable must not have changed.
-func inPlace(from source, wait func(context.Context, func() error) error) (func(context.Context, func() error) error, error) {
+func inPlace(from source) (func(waitFunc) waitFunc, error) {
 	opened, err := os.Stat(from.path)
 	if err != nil {
 		return nil, unavailable("the store cannot be looked at", err)
 	}
-	return func(ctx context.Context, try func() error) error {
+	look := func() error {
 		now, err := os.Stat(from.path)
 		if err != nil || !os.SameFile(opened, now) {
 			return unavailable("the file of the store was moved or removed; open the store again", err)
@@ -128,7 +131,15 @@ func inPlace(from source, wait func(context.Context, func() error) error) (func(
 		if from.mode == immutable && !(same(opened, now) && quiet(from.path)) {
 			return unavailable("the file of the store has changed; open the store again", nil)
 		}
-		return wait(ctx, try)
+		return nil
+	}
+	return func(wait waitFunc) waitFunc {
+		return func(ctx context.Context, try func() error) error {
+			if err := look(); err != nil {
+				return err
+			}
+			return wait(ctx, try)
+		}
 	}, nil
 }
 

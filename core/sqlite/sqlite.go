@@ -23,8 +23,12 @@ import (
 	"github.com/pi-workflows/wfcore/core/layout"
 )
 
-// DefaultWait is how long an operation waits for another process's lock.
-const DefaultWait = 5 * time.Second
+// How long an operation waits for another process's lock, in general and before an
+// abort.
+const (
+	DefaultWait            = 5 * time.Second
+	DefaultWaitBeforeAbort = 250 * time.Millisecond
+)
 
 // Options say how to open a store. The zero value of each field is its default.
 type Options struct {
@@ -34,6 +38,9 @@ type Options struct {
 	Existing bool
 	// Wait bounds the wait for a lock; 0 is DefaultWait, negative is none.
 	Wait time.Duration
+	// WaitBeforeAbort bounds it for an interruption that is noted right before its
+	// abort; 0 is DefaultWaitBeforeAbort, negative is none.
+	WaitBeforeAbort time.Duration
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	// Random is the source of tokens and run ids; nil is the system's.
@@ -99,6 +106,9 @@ func (s *Store) Close() error {
 func (o Options) withDefaults() Options {
 	if o.Wait == 0 {
 		o.Wait = DefaultWait
+	}
+	if o.WaitBeforeAbort == 0 {
+		o.WaitBeforeAbort = DefaultWaitBeforeAbort
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -210,13 +220,16 @@ func build(ctx context.Context, db *sql.DB, from source, o Options) (*Store, err
 	if err != nil {
 		return nil, err
 	}
+	brief := waiter(o.WaitBeforeAbort)
 	if from.path != "" {
-		if wait, err = inPlace(from, wait); err != nil {
+		guard, err := inPlace(from)
+		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
+		wait, brief = guard(wait), guard(brief)
 	}
 	return &Store{core.New(core.Config{
-		Conn: conn, Wait: wait, ResultCode: resultCode,
+		Conn: conn, Wait: wait, WaitBeforeAbort: brief, ResultCode: resultCode,
 		Now: o.Now, Random: o.Random, ReadOnly: o.ReadOnly, TestClock: o.TestClock,
 	}), db, conn}, nil
 }

@@ -1,0 +1,140 @@
+package core
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// aborts are the turns that are being aborted, or were: the system-abort
+// bookkeeping. Its steps come before all others, so that nothing holds an abort
+// back.
+type aborts struct {
+	// Aborting says that a turn was aborted and has not settled: no message goes.
+	Aborting bool         `json:"aborting,omitempty"`
+	Entries  []abort      `json:"entries,omitempty"`
+	Asked    TurnStepKind `json:"asked,omitempty"`
+	// Tried says that an event could not be recorded; the next pass tries again.
+	Tried bool `json:"tried,omitempty"`
+}
+
+// abort is one of them.
+type abort struct {
+	Note     NoteTurnRequest `json:"note"`
+	IntentID string          `json:"intentId,omitempty"`
+	State    abortState      `json:"state"`
+	Stored   bool            `json:"stored,omitempty"`
+}
+
+type abortState string
+
+const (
+	abortBegun   abortState = "begun"   // provenance is noted here
+	abortNoted   abortState = "noted"   // the intent was stored, or could not be
+	abortDone    abortState = "done"    // the turn was aborted; the outcome is awaited
+	abortLost    abortState = "lost"    // the outcome could not be stored either
+	abortTold    abortState = "told"    // and the user knows
+	abortSettled abortState = "settled" // nothing is left to do
+)
+
+func (a *aborts) begin(note NoteTurnRequest, session string) {
+	a.Tried = false
+	note.SessionID = session
+	entry := abort{Note: note, State: abortBegun, IntentID: note.turn().sourceOf(note.RunID, session).IntentID()}
+	if slices.ContainsFunc(a.Entries, func(e abort) bool { return e.IntentID == entry.IntentID && e.State == abortBegun }) {
+		return
+	}
+	a.Entries = append(a.Entries, entry)
+	a.Aborting = true
+}
+
+// ended takes the outcome of a run: stored, its own transaction paid what the abort
+// owed.
+func (a *aborts) ended(runID string, stored bool) {
+	a.Tried = false
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		switch {
+		case e.Note.RunID != runID || e.State == abortBegun:
+		case stored && e.State != abortLost && e.State != abortTold:
+			e.State = abortSettled
+		case !stored && !e.Stored && e.State == abortDone:
+			e.State = abortLost
+		}
+	}
+}
+
+// next is the step of the first entry that has one.
+func (a *aborts) next(session string) (TurnStep, bool) {
+	a.Entries = slices.DeleteFunc(a.Entries, func(e abort) bool { return e.State == abortSettled })
+	if a.Asked != "" {
+		return TurnStep{}, false
+	}
+	for _, e := range a.Entries {
+		step := e.step()
+		if step.Kind != "" && !(step.Kind == StepRecord && a.Tried) {
+			a.Asked = step.Kind
+			return step, true
+		}
+	}
+	return TurnStep{}, false
+}
+
+func (e abort) step() TurnStep {
+	switch e.State {
+	case abortBegun:
+		return opStep(StepNote, "noteTurnEvent", e.Note)
+	case abortNoted:
+		return TurnStep{Kind: StepAbort, RunID: e.Note.RunID, IntentID: e.IntentID, Stored: e.Stored}
+	case abortLost:
+		return TurnStep{Kind: StepReport, RunID: e.Note.RunID, IntentID: e.IntentID, GuaranteeLost: true}
+	case abortTold:
+		payload, _ := json.Marshal(map[string]string{"intentId": e.IntentID})
+		return opStep(StepRecord, "recordRunEvent", RecordEventRequest{RunID: e.Note.RunID, Type: EventTurnIntentFailed, Payload: payload})
+	}
+	return TurnStep{}
+}
+
+// answered takes the result of its own steps.
+func (a *aborts) answered(seen TurnSeen) bool {
+	if a.Asked == "" || seen.Step != a.Asked {
+		return false
+	}
+	step := a.Asked
+	a.Asked = ""
+	for i := range a.Entries {
+		if e := &a.Entries[i]; e.step().Kind == step {
+			a.Tried = a.Tried || !e.advance(seen)
+			break
+		}
+	}
+	return true
+}
+
+// advance takes an entry on; false means that its step has to be tried again.
+func (e *abort) advance(seen TurnSeen) bool {
+	switch e.State {
+	case abortBegun:
+		e.State = abortNoted
+		var note TurnNote
+		if seen.Kind == SeenAnswered && json.Unmarshal(seen.Answer, &note) == nil {
+			e.Stored = true
+			e.IntentID = ""
+			if note.Intent != nil {
+				e.IntentID = note.Intent.IntentID
+			}
+		}
+	case abortNoted:
+		e.State = abortDone
+		if e.Stored && e.IntentID == "" {
+			e.State = abortSettled // nothing is owed
+		}
+	case abortLost:
+		e.State = abortTold
+	case abortTold:
+		if seen.Kind != SeenAnswered && codeIn(seen.Error).Info().Retryable {
+			return false
+		}
+		e.State = abortSettled
+	}
+	return true
+}

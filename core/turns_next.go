@@ -1,0 +1,248 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// Next takes what a host saw and returns its next step. Only a result that cannot
+// be read is an error, and changes nothing.
+func (s *TurnState) Next(seen TurnSeen, m Moment) (TurnStep, error) {
+	if !s.sound() {
+		return TurnStep{}, badRequest("state", "is not a state of this coordinator")
+	}
+	before := *s
+	if err := s.absorb(seen, m); err != nil {
+		*s = before
+		return TurnStep{}, err
+	}
+	if step, ok := s.Abort.next(s.SessionID); ok {
+		return step, nil
+	}
+	if s.Asked != "" {
+		return TurnStep{Kind: StepWait}, nil
+	}
+	step := s.choose(m)
+	if step.Kind != StepWait {
+		s.Asked = step.Kind
+	}
+	return step, nil
+}
+
+func (s *TurnState) absorb(seen TurnSeen, m Moment) error {
+	if seen.Step != "" {
+		if s.Abort.answered(seen) {
+			return nil
+		}
+		if seen.Step != s.Asked {
+			return nil // told twice
+		}
+		s.Asked = ""
+		return s.result(seen, m)
+	}
+	s.begin(seen, m.Now.UnixMilli())
+	switch seen.Kind {
+	case SeenNatural:
+		return s.post(seen)
+	case SeenAbort:
+		if seen.Note == nil {
+			return badRequest("seen.note", "is missing")
+		}
+		s.Abort.begin(*seen.Note, s.SessionID)
+	case SeenEnded:
+		s.Abort.ended(seen.RunID, seen.Stored)
+	case SeenSettled:
+		s.Abort.Aborting = false
+	case SeenShutdown:
+		s.Closed = true
+	}
+	return nil
+}
+
+// begin starts a pass, and keeps the time for which the session has been idle. A
+// gap as long as a lease was a sleep: nobody watched.
+func (s *TurnState) begin(seen TurnSeen, nowMS int64) {
+	lease := leaseOr(s.LeaseMS)
+	switch {
+	case !seen.Idle:
+		s.IdleSinceMS = 0
+	case s.IdleSinceMS == 0, nowMS < s.LastMS, nowMS-s.LastMS >= lease:
+		s.IdleSinceMS = nowMS
+	}
+	s.LastMS = nowMS
+	settled := seen.Kind == SeenSettled
+	s.Pass = pass{TurnFrame: TurnFrame{seen.Idle, seen.Held, settled, seen.Turn}, Swept: !sweeps(seen.Kind)}
+	for i, u := range s.Unconfirmed {
+		s.Unconfirmed[i].Settled = u.Settled || settled && seen.Turn > u.Turn
+	}
+}
+
+func sweeps(kind TurnSeenKind) bool {
+	return kind == SeenSessionStart || kind == SeenSettled || kind == SeenPoll
+}
+
+// post takes a natural message once.
+func (s *TurnState) post(seen TurnSeen) error {
+	switch {
+	case seen.MessageID == "":
+		return badRequest("seen.messageId", "is missing")
+	case seen.RunID == "":
+		return badRequest("seen.runId", "is missing")
+	case seen.Resolution != ByWorkflowPrompt && seen.Resolution != ByPresentation:
+		return badRequest("seen.resolution", "must be %s or %s", ByWorkflowPrompt, ByPresentation)
+	}
+	known := func(n natural) bool { return n.MessageID == seen.MessageID }
+	if slices.ContainsFunc(s.Outbox, known) || s.Delivery != nil && s.Delivery.Natural != nil && known(*s.Delivery.Natural) {
+		return nil
+	}
+	s.Outbox = append(s.Outbox, natural{MessageID: seen.MessageID, Resolution: seen.Resolution, RunID: seen.RunID})
+	return nil
+}
+
+// choose picks the next step of the delivery.
+func (s *TurnState) choose(m Moment) TurnStep {
+	switch {
+	case s.Delivery != nil:
+		return s.deliver(m)
+	case s.Closed || s.Pass.Blocked:
+		return TurnStep{Kind: StepWait}
+	case len(s.Outbox) > 0 && !s.Abort.Aborting:
+		return s.natural(m)
+	case !s.Pass.Swept:
+		return opStep(StepSweep, "sweepTurnIntents", SweepRequest{SessionID: s.SessionID, Limit: MaxList})
+	case len(s.Outbox) == 0 && !s.Abort.Aborting && s.mayClaim(m):
+		return opStep(StepClaim, "claimEligibleWorkflowTurnIntentsForSession", ClaimEligibleRequest{
+			SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS, Limit: 1,
+		})
+	}
+	return TurnStep{Kind: StepWait}
+}
+
+// claimToken is kept until a claim is answered, so that it can be repeated.
+func (s *TurnState) claimToken(m Moment) string {
+	s.Token = or(s.Token, m.Token)
+	return s.Token
+}
+
+// mayClaim asks for an idle boundary that no message has used: a turn started since
+// the last send, or the session has been idle for a lease.
+func (s *TurnState) mayClaim(m Moment) bool {
+	last := s.LastSend
+	return s.maySend() && (last == nil || s.Pass.Turn > last.Turn || s.idleFor(last.AtMS, m))
+}
+
+func (s *TurnState) maySend() bool { return s.Pass.Idle && !s.Pass.Held && !s.Closed }
+
+// idleFor says whether the session was idle for a lease, all since a time.
+func (s *TurnState) idleFor(sinceMS int64, m Moment) bool {
+	return s.IdleSinceMS > 0 && m.Now.UnixMilli()-max(s.IdleSinceMS, sinceMS) >= leaseOr(s.LeaseMS)
+}
+
+// natural takes the first of the outbox: it waits for an idle session where a turn
+// is owed for its run, and else goes as it is.
+func (s *TurnState) natural(m Moment) TurnStep {
+	n := s.Outbox[0]
+	switch {
+	case n.IntentID != "" && !s.Pass.Looked:
+		return TurnStep{Kind: StepLook, IntentID: n.IntentID}
+	case s.Pass.Free:
+		return TurnStep{Kind: StepSend, MessageID: n.MessageID, RunID: n.RunID}
+	case s.mayClaim(m):
+		return opStep(StepClaim, "claimWorkflowTurnIntentForRun", ClaimForRunRequest{
+			RunID: n.RunID, SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS,
+		})
+	}
+	return opStep(StepFind, "findPendingWorkflowTurnIntent", OwedRequest{RunID: n.RunID, SessionID: s.SessionID})
+}
+
+// deliver takes the claimed intent one step on.
+func (s *TurnState) deliver(m Moment) TurnStep {
+	d := s.Delivery
+	hold := HoldIntentRequest{IntentID: d.Intent.IntentID, ClaimToken: d.Intent.ClaimToken}
+	switch {
+	case s.Closed, d.Failed:
+		return opStep(StepRelease, "releaseWorkflowTurnIntentClaim", hold)
+	case s.Pass.Blocked:
+		return TurnStep{Kind: StepWait}
+	case d.Found != "":
+		return opStep(StepResolve, "resolveWorkflowTurnIntent", ResolveIntentRequest{hold.IntentID, hold.ClaimToken, d.Found})
+	case !s.Pass.Looked:
+		return TurnStep{Kind: StepLook, IntentID: hold.IntentID}
+	case s.maySend() && s.lost(m):
+		return s.send(hold)
+	case s.unconfirmed() == nil: // nothing is held over a turn
+		return opStep(StepRelease, "releaseWorkflowTurnIntentClaim", hold)
+	case m.Now.UnixMilli()-d.RenewedMS >= leaseOr(s.LeaseMS)/3:
+		return opStep(StepRenew, "renewWorkflowTurnIntentClaim", RenewIntentRequest{hold.IntentID, hold.ClaimToken, s.LeaseMS})
+	}
+	return TurnStep{Kind: StepWait}
+}
+
+// lost says whether what was sent, if anything, will not come any more: a turn that
+// began after the send has ended, or the session was idle for a lease.
+func (s *TurnState) lost(m Moment) bool {
+	sent := s.unconfirmed()
+	return sent == nil || sent.Settled || s.idleFor(sent.AtMS, m)
+}
+
+// unconfirmed is the send of the delivery that no session has shown yet, or nil.
+func (s *TurnState) unconfirmed() *send {
+	i := slices.IndexFunc(s.Unconfirmed, isSendOf(s.Delivery.Intent.IntentID))
+	if i < 0 {
+		return nil
+	}
+	return &s.Unconfirmed[i]
+}
+
+// send verifies the claim, by renewing it, and sends at once.
+func (s *TurnState) send(hold HoldIntentRequest) TurnStep {
+	step := opStep(StepSend, "renewWorkflowTurnIntentClaim", RenewIntentRequest{hold.IntentID, hold.ClaimToken, s.LeaseMS})
+	step.IntentID, step.RunID = hold.IntentID, s.Delivery.Intent.RunID
+	if n := s.Delivery.Natural; n != nil {
+		step.MessageID = n.MessageID
+		return step
+	}
+	message := FallbackMessage(s.Delivery.Intent)
+	step.Message = &message
+	return step
+}
+
+func opStep(kind TurnStepKind, op string, request any) TurnStep {
+	return TurnStep{Kind: kind, Op: op, Request: encodeRequest(request)}
+}
+
+func encodeRequest(request any) json.RawMessage {
+	encoded, err := Encode(request)
+	if err != nil { // requests are plain structs
+		panic(err)
+	}
+	return encoded
+}
+
+func decodeAnswer[T any](seen TurnSeen) (answer T, err error) {
+	if json.Unmarshal(seen.Answer, &answer) != nil {
+		err = badRequest("seen.answer", "is not the answer of the step %s", seen.Step)
+	}
+	return answer, err
+}
+
+// sound says whether what was asked for has something to be about.
+func (s *TurnState) sound() bool {
+	switch s.Asked {
+	case StepRenew, StepResolve, StepRelease:
+		return s.Delivery != nil
+	case StepLook, StepSend:
+		return s.Delivery != nil || len(s.Outbox) > 0
+	}
+	return true
+}
+
+func decodeState(raw json.RawMessage, state any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(state) != nil {
+		return badRequest("state", "is not a state of this coordinator")
+	}
+	return nil
+}
