@@ -40,6 +40,23 @@ func TestReadOnlyEmpty(t *testing.T) {
 	}
 }
 
+// TestReadOnlyWithoutIntents: a store from before the table of intents reads as one
+// that owes nothing, and stays as it is.
+func TestReadOnlyWithoutIntents(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "store")
+	s := mustOpen(t, path, Options{})
+	try(t, s.Close())
+	alter(t, path, "DROP TABLE workflow_turn_intents")
+	before := read(t, path)
+	reader := mustOpen(t, path, Options{ReadOnly: true})
+	wantNothing(t, reader)
+	try(t, reader.Close())
+	if read(t, path) != before {
+		t.Error("reading changed the file")
+	}
+}
+
 func wantNothing(t *testing.T, s *Store) {
 	t.Helper()
 	for op, test := range map[string]struct{ request, want string }{
@@ -48,6 +65,9 @@ func wantNothing(t *testing.T, s *Store) {
 		"listRunEvents":          {`{"limit":10}`, "[]"},
 		"getRun":                 {`{"sessionId":"s"}`, "null"},
 		"findSessionReservation": {`{"sessionId":"s"}`, "null"},
+
+		"listWorkflowTurnIntents":       {`{"limit":10}`, "[]"},
+		"findPendingWorkflowTurnIntent": {`{"runId":"r","sessionId":"s"}`, "null"},
 	} {
 		have, err := s.Call(ctx, op, []byte(test.request))
 		if string(have) != test.want || err != nil {

@@ -246,10 +246,14 @@ func prepare(ctx context.Context, db *sql.DB, from source, wait func(context.Con
 		if state, err = checkLayout(ctx, conn); err != nil {
 			return err
 		}
-		if from.mode == "rwc" {
-			if err := tighten(from.path); err != nil {
-				return err
-			}
+		switch {
+		case from.mode == "rwc":
+			err = tighten(from.path)
+		case state == layout.NoIntents:
+			err = standIn(ctx, conn)
+		}
+		if err != nil {
+			return err
 		}
 		return setPragmas(conn, from.pragmas)
 	})
