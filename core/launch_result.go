@@ -15,10 +15,11 @@ func (s *LaunchState) result(seen LaunchSeen, m Moment) (LaunchStep, error) {
 	if err != nil {
 		return LaunchStep{}, err
 	}
+	if asked == DoList {
+		return LaunchStep{}, s.listed(seen)
+	}
 	s.Asked = ""
 	switch asked {
-	case DoList:
-		return LaunchStep{}, s.listed(seen)
 	case DoClaim:
 		return s.claimed(run, refused, seen, m), nil
 	case DoInspect:
@@ -72,15 +73,11 @@ func (s *LaunchState) answer(seen LaunchSeen) (run *Run, err error) {
 func retry(seen LaunchSeen) bool { return codeIn(seen.Error) == CodeStoreUnavailable }
 
 func (s *LaunchState) listed(seen LaunchSeen) error {
-	s.Pass.Listed = true
-	if seen.Kind != LaunchAnswered {
-		s.Pass.Blocked = true
-		return nil
-	}
 	var runs []Run
-	if json.Unmarshal(seen.Answer, &runs) != nil {
+	if seen.Kind == LaunchAnswered && json.Unmarshal(seen.Answer, &runs) != nil {
 		return badRequest("seen.answer", "is not the answer of the step %s", DoList)
 	}
+	s.Asked, s.Pass.Listed, s.Pass.Blocked = "", true, seen.Kind != LaunchAnswered
 	s.Pass.Full, s.Pass.Settled, s.Todo = len(runs) == launchPage, false, nil
 	for _, run := range runs {
 		if run.Status != Queued {

@@ -127,7 +127,7 @@ func noteOf(outcome NoteOutcome, row db.Intent) TurnNote {
 // abort of the same attempt. With a pending one ruled out, its turn was delivered.
 func (t *tx) known(runID, session string, e turn) (row db.Intent, ok bool, err error) {
 	ids := []string{e.sourceOf(runID, session).IntentID()}
-	if policyOf(e.kind).creates != createsForStep && e.NodeID != "" && e.NodeID != NodeLaunch {
+	if policyOf(e.kind).creates != createsForStep && e.ofStep() {
 		for _, cause := range interruptions {
 			ids = append(ids, abortSource(runID, session, e.TurnEvent, cause).IntentID())
 		}

@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // TurnKind names what happened to a turn.
 type TurnKind string
@@ -139,6 +142,9 @@ type turn struct {
 	handoff  bool
 }
 
+// ofStep says whether a step of the workflow was active.
+func (e TurnEvent) ofStep() bool { return e.NodeID != "" && !strings.HasPrefix(e.NodeID, "$") }
+
 // quiet says that the event starts nothing, whatever is pending.
 func (e turn) quiet() bool {
 	row := policyOf(e.kind)
@@ -150,9 +156,9 @@ func (e turn) quiet() bool {
 func (e turn) creates() bool {
 	switch policyOf(e.kind).creates {
 	case createsForStep:
-		return e.NodeID != ""
+		return e.ofStep()
 	case createsForAgentsStep:
-		return e.origin == OriginAgent && e.NodeID != "" && !e.Held && !e.Closing
+		return e.origin == OriginAgent && e.ofStep() && !e.Held && !e.Closing
 	case createsUnlessAborted:
 		return true
 	}
@@ -184,7 +190,7 @@ func (e turn) handedOff() bool {
 func (e turn) sourceOf(runID, session string) TurnSource {
 	row := policyOf(e.kind)
 	aborted := row.node == NodeTerminal || row.creates == createsForAgentsStep
-	if aborted && e.AbortCause != "" && e.NodeID != "" {
+	if aborted && e.AbortCause != "" && e.ofStep() {
 		return abortSource(runID, session, e.TurnEvent, e.AbortCause)
 	}
 	s := TurnSource{session, runID, or(e.source, row.source), row.node, "", row.cause}

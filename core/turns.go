@@ -129,21 +129,16 @@ type TurnState struct {
 	Pass        pass   `json:"pass"`
 }
 
-// pass is what was done since something outside was seen.
+// pass is how the session stood when something outside was last seen, and what was
+// done since.
 type pass struct {
-	TurnFrame
-	Swept   bool `json:"swept,omitempty"`
-	Looked  bool `json:"looked,omitempty"`
-	Blocked bool `json:"blocked,omitempty"` // nothing more until something is seen
-	Free    bool `json:"free,omitempty"`    // no turn is owed for the first of the outbox
-}
-
-// TurnFrame is how the session stands in a pass.
-type TurnFrame struct {
 	Idle    bool  `json:"idle,omitempty"`
 	Held    bool  `json:"held,omitempty"`
-	Settled bool  `json:"settled,omitempty"`
 	Turn    int64 `json:"turn,omitempty"`
+	Swept   bool  `json:"swept,omitempty"`
+	Looked  bool  `json:"looked,omitempty"`
+	Blocked bool  `json:"blocked,omitempty"` // nothing more until something is seen
+	Free    bool  `json:"free,omitempty"`    // no turn is owed for the first of the outbox
 }
 
 // delivery is the one intent that is being delivered.

@@ -72,7 +72,7 @@ func (s *TurnState) begin(seen TurnSeen, nowMS int64) {
 	}
 	s.LastMS = nowMS
 	settled := seen.Kind == SeenSettled
-	s.Pass = pass{TurnFrame: TurnFrame{seen.Idle, seen.Held, settled, seen.Turn}, Swept: !sweeps(seen.Kind)}
+	s.Pass = pass{Idle: seen.Idle, Held: seen.Held, Turn: seen.Turn, Swept: !sweeps(seen.Kind)}
 	for i, u := range s.Unconfirmed {
 		s.Unconfirmed[i].Settled = u.Settled || settled && seen.Turn > u.Turn
 	}

@@ -116,6 +116,8 @@ func (s *TurnState) sent(seen TurnSeen, m Moment) {
 	d := s.Delivery
 	switch {
 	case d == nil && seen.Kind == SeenSent:
+		// It uses the idle boundary up, though it is not waited for.
+		s.LastSend = &send{AtMS: m.Now.UnixMilli(), Turn: s.Pass.Turn}
 		s.Outbox = s.Outbox[1:]
 		s.Pass.Free, s.Pass.Looked = false, false
 	case d == nil:
