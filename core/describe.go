@@ -64,23 +64,33 @@ func (o *Op) Answer() Answer {
 	case reflect.Pointer:
 		t, phrase = t.Elem(), "%s, or null"
 	}
-	return Answer{t.Name(), phrase, answerFields(t)}
+	return Answer{t.Name(), phrase, answerFields("", t)}
 }
 
-func answerFields(t reflect.Type) []Field {
+// answerFields are those of an answer, nested ones after their object. A record that
+// an op of its own answers with is not spelled out again.
+func answerFields(path string, t reflect.Type) []Field {
 	fields := []Field{}
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		if sf.Anonymous {
-			fields = append(fields, answerFields(sf.Type)...)
+			fields = append(fields, answerFields(path, sf.Type)...)
 			continue
 		}
 		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		f := Field{Name: name, Type: typeName(sf.Type), Optional: options == "omitempty"}
-		if sf.Type.Kind() == reflect.Pointer {
-			f.Type = typeName(sf.Type.Elem()) + " or null"
+		of := sf.Type
+		f := Field{Name: join(path, name), Type: typeName(of), Optional: options == "omitempty"}
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+			f.Type = typeName(of)
+			if !f.Optional {
+				f.Type += " or null"
+			}
 		}
 		fields = append(fields, f)
+		if of.Kind() == reflect.Struct && of != reflect.TypeFor[Run]() && of != reflect.TypeFor[Intent]() {
+			fields = append(fields, answerFields(f.Name, of)...)
+		}
 	}
 	return fields
 }

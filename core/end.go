@@ -165,7 +165,7 @@ type CancelRequest struct {
 	SessionID string `json:"sessionId,omitempty" check:"key"`
 	// ClaimToken, given, must be live.
 	ClaimToken string `json:"claimToken,omitempty" check:"key"`
-	// Origin is kept in the event; absent is unknown.
+	// Origin is kept in the event; absent is unknown, but for an abort of the agent's.
 	Origin    Origin     `json:"origin,omitempty" check:"origin"`
 	TurnEvent *TurnEvent `json:"turnEvent,omitempty"`
 }
@@ -176,6 +176,9 @@ type CancelRequest struct {
 func (s *Store) CancelPreparedRun(ctx context.Context, req CancelRequest) (Run, error) {
 	if err := check(&req); err != nil {
 		return Run{}, err
+	}
+	if req.Origin == "" && req.TurnEvent != nil && req.TurnEvent.AbortCause == CauseAgentCancelled {
+		req.Origin = OriginAgent // whose abort it was says whose act it is
 	}
 	return s.end(ctx, req.RunID, told{event: req.TurnEvent, origin: req.Origin}, func(t *tx, before db.Run) (db.Run, payload, error) {
 		row, err := t.cancel(before, req.SessionID, req.ClaimToken)

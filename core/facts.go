@@ -114,20 +114,27 @@ func (f Facts) encode() (string, error) {
 // readFacts reads stored facts that another host may have written: what is not as
 // it should be is taken from the row.
 func readFacts(i Intent) Facts {
-	f, err := checkFacts("fallbackFacts", i.FallbackFacts)
-	if err != nil {
-		f = Facts{}
-		_ = json.Unmarshal(i.FallbackFacts, &f) // what can be read of it
-		f.Reason = safeText(f.Reason)
+	f := Facts{NodeID: briefly(i.NodeID), AttemptID: briefly(i.AttemptID)}
+	members, _ := strictjson.Object(i.FallbackFacts) // which has none where it is no object
+	for _, m := range members {
+		if m.Key == "handoff" {
+			f.Handoff = string(m.Value) == "true"
+		}
+		if at := slices.IndexFunc(facts, func(f fact) bool { return f.name == m.Key }); at >= 0 {
+			_ = facts[at].read(m.Key, m.Value, &f) // which sets nothing where it is not sound
+		}
 	}
-	f.WorkflowName, f.RunID, f.Cause = i.WorkflowRef, i.RunID, i.Cause
-	if f.NodeID == nil {
-		f.NodeID = i.NodeID
-	}
-	if f.AttemptID == nil {
-		f.AttemptID = i.AttemptID
-	}
+	f.WorkflowName, f.RunID, f.Cause, f.Reason = i.WorkflowRef, i.RunID, i.Cause, safeText(f.Reason)
 	return f
+}
+
+// briefly is brief of a column that may be empty.
+func briefly(name *string) *string {
+	if text(name) == "" {
+		return nil
+	}
+	short := brief(*name)
+	return &short
 }
 
 // brief makes a stored name fit into facts, also one that another host wrote.

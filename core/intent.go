@@ -62,7 +62,7 @@ type Intent struct {
 	RequestedAt         string          `json:"requestedAt"`
 	EligibleAt          *string         `json:"eligibleAt"`
 	ResolvedAt          *string         `json:"resolvedAt"`
-	Resolution          *string         `json:"resolution"`
+	Resolution          *Resolution     `json:"resolution"`
 	ResolutionMessageID *string         `json:"resolutionMessageId"`
 	// ClaimToken is returned by the op that set it alone.
 	ClaimToken             string  `json:"claimToken,omitempty"`
@@ -84,7 +84,7 @@ func intentOf(row db.Intent) Intent {
 		RequestedAt:            readTime(row.RequestedAt),
 		EligibleAt:             readTimePtr(row.EligibleAt),
 		ResolvedAt:             readTimePtr(row.ResolvedAt),
-		Resolution:             row.Resolution,
+		Resolution:             (*Resolution)(row.Resolution),
 		ResolutionMessageID:    row.ResolutionMessageID,
 		DeliveryClaimExpiresAt: leaseTime(row.DeliveryClaimExpiresAt),
 	}

@@ -47,8 +47,8 @@ const (
 // LaunchSeen is one thing that a host saw.
 type LaunchSeen struct {
 	Kind LaunchSeenKind `json:"kind" check:"launchSeen"`
-	// Step is the kind of the step that this is the result of, but for a build and a
-	// run, which go on beside other steps: RunID names what was built or has ended.
+	// Step is the kind of the step that this is the result of. A build and a run go on
+	// beside other steps: RunID names what was built or has ended.
 	Step  LaunchStepKind `json:"step,omitempty" check:"launchStep"`
 	RunID string         `json:"runId,omitempty" check:"known"`
 	// Idle says that no turn is active, and that another run may start; PendingMessages
@@ -186,6 +186,7 @@ type launchEnd struct {
 	Message   string        `json:"message,omitempty"`
 	TurnEvent *TurnEvent    `json:"turnEvent,omitempty"`
 	Cancelled bool          `json:"cancelled,omitempty"` // its bundle says so
+	Origin    Origin        `json:"origin,omitempty"`    // of the cancellation
 	Late      bool          `json:"late,omitempty"`      // the lease lapsed before it was stored
 }
 
@@ -211,7 +212,7 @@ func (h *held) launching() bool {
 // NextLaunchRequest is what nextLaunchStep takes.
 type NextLaunchRequest struct {
 	// State is the one that the last step came with; {"runnerId":…} is a start.
-	State json.RawMessage `json:"state" check:"state"`
+	State json.RawMessage `json:"state" check:"launchState"`
 	Seen  *LaunchSeen     `json:"seen"`
 }
 
@@ -230,9 +231,6 @@ func (s *Store) NextLaunchStep(ctx context.Context, req NextLaunchRequest) (Next
 	var state LaunchState
 	if err := decodeState(req.State, &state); err != nil {
 		return NextLaunchResponse{}, err
-	}
-	if !isKeyText(state.RunnerID) {
-		return NextLaunchResponse{}, badRequest("state.runnerId", "must be %s", keySays)
 	}
 	moment, err := s.Moment(ctx)
 	if err != nil {

@@ -9,8 +9,11 @@ const launchPage = 10
 // Next takes what a host saw and returns its next step. Only a result that cannot
 // be read is an error, and changes nothing.
 func (s *LaunchState) Next(seen LaunchSeen, m Moment) (LaunchStep, error) {
-	if !s.sound() {
-		return LaunchStep{}, badRequest("state", "is not a state of this coordinator")
+	if err := s.check(seen); err != nil {
+		return LaunchStep{}, err
+	}
+	if seen.ofEngine() && (seen.Step == DoBuild || seen.Step == DoRun) {
+		seen.Step = "" // they go on beside other steps, and are known by their run
 	}
 	step, err := s.absorb(seen, m)
 	if err != nil || step.Kind != "" {
@@ -24,6 +27,35 @@ func (s *LaunchState) Next(seen LaunchSeen, m Moment) (LaunchStep, error) {
 		s.Asked = step.Kind
 	}
 	return step, nil
+}
+
+// check refuses what cannot be, or cannot be read.
+func (s *LaunchState) check(seen LaunchSeen) error {
+	switch {
+	case !isKeyText(s.RunnerID):
+		return badRequest("state.runnerId", "must be %s", keySays)
+	case !s.sound():
+		return badRequest("state", "is not a state of this coordinator")
+	case seen.Kind == LaunchRefused && !isRefusal(seen.Error):
+		return badRequest("seen.error", "must be the error of the op with its code: in JSON-RPC the data of the error")
+	}
+	return check(&seen)
+}
+
+// launchResults are the results of the steps that are no operation.
+var launchResults = map[LaunchStepKind][]LaunchSeenKind{
+	DoInspect:     {LaunchFound},
+	DoWriteBundle: {LaunchDone, LaunchBuildFailed},
+	DoStop:        {LaunchDone},
+}
+
+// isResult says whether a thing seen can be the result of the step that it names.
+func (seen LaunchSeen) isResult() bool {
+	results, ok := launchResults[seen.Step]
+	if !ok {
+		results = []LaunchSeenKind{LaunchAnswered, LaunchRefused}
+	}
+	return slices.Contains(results, seen.Kind)
 }
 
 // sound says whether what was asked for has something to be about.
@@ -42,10 +74,16 @@ func (s *LaunchState) absorb(seen LaunchSeen, m Moment) (LaunchStep, error) {
 		if seen.Step != s.Asked {
 			return LaunchStep{}, nil // told twice
 		}
+		if !seen.isResult() {
+			return LaunchStep{}, badRequest("seen.kind", "is no result of the step %s", seen.Step)
+		}
 		return s.result(seen, m)
 	}
 	if seen.Kind == LaunchEnded && seen.Outcome == "" {
 		return LaunchStep{}, badRequest("seen.outcome", "is missing")
+	}
+	if seen.ofEngine() && (s.Hold == nil || s.Hold.RunID != seen.RunID || !s.Hold.absorb(seen)) {
+		return LaunchStep{}, nil // told twice, or late
 	}
 	idle := seen.Idle && !seen.PendingMessages
 	boundary := seen.Kind == LaunchSettled || seen.Kind == LaunchSessionStart || seen.Kind == LaunchPoll
@@ -53,23 +91,29 @@ func (s *LaunchState) absorb(seen LaunchSeen, m Moment) (LaunchStep, error) {
 	if seen.Kind == LaunchShutdown {
 		s.Closed = true
 	}
-	if h := s.Hold; h != nil && h.RunID == seen.RunID {
-		h.absorb(seen)
-	}
 	return LaunchStep{}, nil
 }
 
-// absorb takes what came of a build or a run. What comes twice, or late, is nothing.
-func (h *held) absorb(seen LaunchSeen) {
+// ofEngine says whether an engine did it.
+func (seen LaunchSeen) ofEngine() bool {
+	return seen.Step != DoWriteBundle && (seen.Kind == LaunchBuilt || seen.Kind == LaunchBuildFailed || seen.Kind == LaunchEnded)
+}
+
+// absorb takes what came of a build or a run, where it is awaited.
+func (h *held) absorb(seen LaunchSeen) bool {
 	switch {
 	case h.Stop != "" || h.End != nil:
+		return false
 	case seen.Kind == LaunchBuilt && h.Phase == phaseBuild:
 		h.Phase, h.Digest = phaseBuilt, seen.DefinitionDigest
 	case seen.Kind == LaunchBuildFailed && h.launching():
 		h.End = buildFailed(seen)
 	case seen.Kind == LaunchEnded && h.Phase == phaseRunning:
 		h.End = &launchEnd{Outcome: seen.Outcome, Code: seen.Code, Message: seen.Message, TurnEvent: seen.TurnEvent}
+	default:
+		return false
 	}
+	return true
 }
 
 func buildFailed(seen LaunchSeen) *launchEnd {
@@ -208,7 +252,7 @@ func (s *LaunchState) end() LaunchStep {
 	case h.launching():
 		return s.op(DoFail, "failPreparedRun", FailRequest{h.RunID, h.Token, e.Code, e.Message, e.TurnEvent})
 	case e.Cancelled:
-		return s.op(DoCancel, "cancelPreparedRun", CancelRequest{RunID: h.RunID, ClaimToken: h.Token, TurnEvent: e.TurnEvent})
+		return s.op(DoCancel, "cancelPreparedRun", CancelRequest{RunID: h.RunID, ClaimToken: h.Token, Origin: e.Origin, TurnEvent: e.TurnEvent})
 	case e.Outcome == EngineWaiting || e.Outcome == EnginePaused:
 		return s.op(DoPark, "parkRunningRun", ParkRequest{h.RunID, h.Token, e.Outcome == EnginePaused, e.TurnEvent})
 	case e.Outcome == EngineDone:

@@ -118,7 +118,7 @@ func (s *LaunchState) inspected(f Finding) LaunchStep {
 	case FindingWaiting:
 		h.End = &launchEnd{Outcome: EngineWaiting}
 	case FindingTerminal:
-		h.End = &launchEnd{Outcome: EngineFailed, Code: f.Code, Message: f.Message, Cancelled: f.Status == Cancelled}
+		h.End = &launchEnd{Outcome: EngineFailed, Code: f.Code, Message: f.Message, Cancelled: f.Status == Cancelled, Origin: f.Origin}
 		if f.Status == Done {
 			h.End.Outcome = EngineDone
 		}

@@ -77,13 +77,25 @@ func FallbackMessage(i Intent) Message {
 	}
 }
 
-// happened is what a cause says of the run.
-var happened = map[Cause]string{
-	CauseAgentCancelled:        "was cancelled by the agent",
-	CauseTimedOut:              "ran out of time",
-	CauseFailed:                "failed",
-	CauseControllerInterrupted: "was interrupted by its controller",
-	CauseClaimLost:             "lost the claim of its runner",
+// stands is what is said of a run in an observed state; any other is named.
+var stands = map[string]string{
+	"failedToStart": "failed to start",
+	"interrupted":   "was interrupted",
+	"failed":        "failed",
+	"timed_out":     "ran out of time",
+	"cancelled":     "was cancelled",
+	"completed":     "has completed",
+	"waiting":       "waits",
+}
+
+// stopped is why the turn was stopped or stranded.
+var stopped = map[Cause]string{
+	CauseAgentCancelled:        "the agent cancelled the workflow",
+	CauseTimedOut:              "a step ran out of time",
+	CauseFailed:                "the workflow failed",
+	CauseLaunchFailed:          "the launch failed",
+	CauseControllerInterrupted: "a controller interrupted it",
+	CauseClaimLost:             "its runner lost the claim",
 }
 
 const inspectFirst = "Inspect the durable state of this run before you decide whether a correction that you are authorized to make is needed. " +
@@ -99,11 +111,12 @@ func fallbackText(f Facts) string {
 		reason = " Reason: \"" + strings.ReplaceAll(reason, `"`, "'") + "\"."
 	}
 	if f.Handoff {
-		return fmt.Sprintf("The turn of workflow %s was interrupted here (run %s%s); another runner can continue the run, and it is not known to have ended.%s\n%s",
+		return fmt.Sprintf("A turn of workflow %s was stopped here, and another runner can continue its run (run %s%s).%s\n%s",
 			workflow, run, stepOf(f), reason, inspectFirst)
 	}
-	return fmt.Sprintf("Workflow %s %s (run %s%s). Observed state: %s.%s\n%s",
-		workflow, or(happened[f.Cause], "was interrupted"), run, stepOf(f), brief(f.ObservedState), reason, inspectFirst)
+	state := or(stands[f.ObservedState], "is "+brief(f.ObservedState))
+	return fmt.Sprintf("Workflow %s %s (run %s%s). A turn of it was stopped because %s.%s\n%s",
+		workflow, state, run, stepOf(f), or(stopped[f.Cause], "it was interrupted"), reason, inspectFirst)
 }
 
 // stepOf names node and attempt where they are a step's.

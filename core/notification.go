@@ -36,10 +36,16 @@ type Notification struct {
 
 func notificationOf(row db.Notification) Notification {
 	return Notification{
-		row.NotificationID, row.RunID, row.NodeID, row.AttemptID, row.NotificationIndex, row.TargetSessionID,
+		row.NotificationID, row.RunID, row.NodeID, row.AttemptID, indexOf(row), row.TargetSessionID,
 		NotificationKind(row.Kind), row.Content, readTime(row.CreatedAt), "",
 		leaseTime(row.DeliveryClaimExpiresAt), readTimePtr(row.DeliveredAt),
 	}
+}
+
+// indexOf is 0 where another host stored what is no number.
+func indexOf(row db.Notification) int64 {
+	index, _ := number(row.NotificationIndex)
+	return index
 }
 
 // EnqueueNotificationRequest is a report of a node, the index-th of it.
@@ -86,7 +92,7 @@ func (s *Store) ClaimPendingWorkflowNotifications(ctx context.Context, req Claim
 	return answer(ctx, s.write, func(t *tx) ([]Notification, error) {
 		rows, err := t.claimNotifications(req)
 		slices.SortFunc(rows, func(a, b db.Notification) int { // RETURNING has no order
-			return cmp.Or(compareTimes(a.CreatedAt, b.CreatedAt), cmp.Compare(a.NotificationIndex, b.NotificationIndex), cmp.Compare(a.NotificationID, b.NotificationID))
+			return cmp.Or(compareTimes(a.CreatedAt, b.CreatedAt), cmp.Compare(indexOf(a), indexOf(b)), cmp.Compare(a.NotificationID, b.NotificationID))
 		})
 		claimed := make([]Notification, len(rows))
 		for i, row := range rows {

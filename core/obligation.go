@@ -76,16 +76,29 @@ func (s *Store) NoteTurnEvent(ctx context.Context, req NoteTurnRequest) (TurnNot
 		if req.SessionID != "" && text(run.OriginSessionID) != req.SessionID {
 			return TurnNote{}, notOwner(run)
 		}
-		e, row := req.turn(), policyOf(req.Kind)
-		switch {
-		case row.in == nil || slices.Contains(row.in, Status(run.Status)):
+		switch row := policyOf(req.Kind); {
+		case row.fits(run):
+			return t.note(run, req.turn())
 		case row.creates == createsForStep:
-			return TurnNote{Outcome: NoteNone}, nil // it has ended: its outcome was told
-		default:
-			return TurnNote{}, invalidTransition(run, refusal{to: row.in[0], from: row.in})
+			return TurnNote{Outcome: NoteNone}, nil // no step is active: what happened is told as an outcome
 		}
-		return t.owe(run, e)
+		return TurnNote{}, NewError(CodeInvalidTransition,
+			Details{"runId": run.RunID, "status": run.Status, "errorCode": text(run.ErrorCode)},
+			"run %s is %s, which is not what %s tells", run.RunID, run.Status, req.Kind)
 	})
+}
+
+// note applies the policy to an event that is told by itself. Where the feed has
+// the failure, what it owed was paid with it, and it is not owed again.
+func (t *tx) note(run db.Run, e turn) (TurnNote, error) {
+	if policyOf(e.kind).creates == createsUnlessAborted {
+		failures, err := t.RunEventFailures(t, db.RunEventFailuresParams{RunID: run.RunID})
+		if err != nil {
+			return TurnNote{}, err
+		}
+		e.paid = failures > 0
+	}
+	return t.owe(run, e)
 }
 
 // owe applies the policy to an event of a run: it makes an intent, moves the
@@ -107,8 +120,13 @@ func (t *tx) owe(run db.Run, e turn) (TurnNote, error) {
 		return none, nil
 	}
 	known, ok, err := t.known(run.RunID, session, e)
-	if ok || err != nil {
-		return noteOf(NoteKnown, known), err
+	switch {
+	case err != nil:
+		return none, err
+	case ok:
+		return noteOf(NoteKnown, known), nil
+	case e.paid:
+		return none, nil
 	}
 	id := identityOf(e.sourceOf(run.RunID, session), run.WorkflowRef, "", "")
 	row, ok, err := t.createIntent(id, factsFor(run, e, Facts{Cause: id.Cause, NodeID: column(id.NodeID), AttemptID: column(id.AttemptID)}), e.eligible())
@@ -123,13 +141,21 @@ func noteOf(outcome NoteOutcome, row db.Intent) TurnNote {
 	return TurnNote{outcome, &i}
 }
 
-// known finds the intent that stands for the event already: its own, or that of an
-// abort of the same attempt. With a pending one ruled out, its turn was delivered.
+// known finds the intent that stands for the event already: its own, that of an
+// abort of the same attempt, or that of the one end that the run had, told in other
+// words. With a pending one ruled out, its turn was delivered.
 func (t *tx) known(runID, session string, e turn) (row db.Intent, ok bool, err error) {
 	ids := []string{e.sourceOf(runID, session).IntentID()}
-	if policyOf(e.kind).creates != createsForStep && e.ofStep() {
+	if e.afterAbort() {
 		for _, cause := range interruptions {
 			ids = append(ids, abortSource(runID, session, e.TurnEvent, cause).IntentID())
+		}
+	}
+	if policyOf(e.kind).creates == createsUnlessAborted {
+		for _, end := range policy {
+			if end.creates == createsUnlessAborted {
+				ids = append(ids, turn{kind: end.kind}.sourceOf(runID, session).IntentID())
+			}
 		}
 	}
 	for _, id := range ids {

@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 	"strings"
+
+	"github.com/pi-workflows/wfcore/db"
 )
 
 // TurnKind names what happened to a turn.
@@ -111,6 +113,24 @@ func policyOf(kind TurnKind) policyRow {
 	return policy[slices.Index(TurnKinds, kind)]
 }
 
+// fits says whether the event can be one of a run that stands so. Of a code that is
+// none of ours nothing is known.
+func (row policyRow) fits(run db.Run) bool {
+	code := FailureCode(text(run.ErrorCode))
+	launch, ran := slices.Contains(LaunchFailures, code), slices.Contains(RunFailures, code)
+	switch row.kind {
+	case TurnLaunchFailed:
+		launch, ran = ran, false
+	case TurnTimedOut:
+		ran = ran && code != FailureTimedOut
+	case TurnFailed, TurnCrashedBeforePrompt:
+		ran = false
+	default:
+		launch, ran = false, false
+	}
+	return (row.in == nil || slices.Contains(row.in, Status(run.Status))) && !launch && !ran
+}
+
 // TurnEvent is what the caller of an op knows of the turn that the end of a run
 // stops or strands. Absent means: not held, not closing, nothing expected.
 type TurnEvent struct {
@@ -140,6 +160,7 @@ type turn struct {
 	observed string // other than the policy's
 	origin   Origin
 	handoff  bool
+	paid     bool // what it owes was owed before
 }
 
 // ofStep says whether a step of the workflow was active.
@@ -148,19 +169,17 @@ func (e TurnEvent) ofStep() bool { return e.NodeID != "" && !strings.HasPrefix(e
 // quiet says that the event starts nothing, whatever is pending.
 func (e turn) quiet() bool {
 	row := policyOf(e.kind)
-	stopped := row.creates == createsForStep && (e.Held || e.Closing)
-	return row.creates == "" || stopped
+	nothing := row.creates == createsForStep && (e.Held || e.Closing || !e.ofStep())
+	return row.creates == "" || nothing
 }
 
 // creates says whether the event makes an intent where none is pending.
 func (e turn) creates() bool {
 	switch policyOf(e.kind).creates {
-	case createsForStep:
-		return e.ofStep()
+	case createsForStep, createsUnlessAborted:
+		return true
 	case createsForAgentsStep:
 		return e.origin == OriginAgent && e.ofStep() && !e.Held && !e.Closing
-	case createsUnlessAborted:
-		return true
 	}
 	return false
 }
@@ -185,12 +204,17 @@ func (e turn) handedOff() bool {
 	return e.kind == TurnClaimLost || e.kind == TurnControllerInterrupt && e.handoff
 }
 
+// afterAbort says whether the event is the outcome of what an abort stopped.
+func (e turn) afterAbort() bool {
+	row := policyOf(e.kind)
+	return e.ofStep() && (row.node == NodeTerminal || row.creates == createsForAgentsStep)
+}
+
 // sourceOf is the source transition of an intent that the event makes. The outcome
 // of an abort has the abort's, so that its turn is owed once.
 func (e turn) sourceOf(runID, session string) TurnSource {
 	row := policyOf(e.kind)
-	aborted := row.node == NodeTerminal || row.creates == createsForAgentsStep
-	if aborted && e.AbortCause != "" && e.ofStep() {
+	if e.AbortCause != "" && e.afterAbort() {
 		return abortSource(runID, session, e.TurnEvent, e.AbortCause)
 	}
 	s := TurnSource{session, runID, or(e.source, row.source), row.node, "", row.cause}

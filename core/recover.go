@@ -35,6 +35,8 @@ type Finding struct {
 	// Code and Message of startFailed and of a failed terminal bundle.
 	Code    FailureCode `json:"code,omitempty" check:"anycode"`
 	Message string      `json:"message,omitempty" check:"detail"`
+	// Origin of a cancelled terminal bundle says whose act that was.
+	Origin Origin `json:"origin,omitempty" check:"origin"`
 	// RunnerID, ClaimToken and LeaseMS are the new claim of a running bundle.
 	RunnerID   string `json:"runnerId,omitempty" check:"key"`
 	ClaimToken string `json:"claimToken,omitempty" check:"key"`
@@ -61,12 +63,15 @@ func (f Finding) check() error {
 			return badRequest("finding.code", "%s", reason)
 		}
 	case FindingTerminal:
-		bare.Status, bare.Code, bare.Message = f.Status, f.Code, f.Message
+		bare.Status, bare.Code, bare.Message, bare.Origin = f.Status, f.Code, f.Message, f.Origin
 		if f.Status == "" {
 			return badRequest("finding.status", "is missing")
 		}
 		if f.Status != Failed && (f.Code != "" || f.Message != "") {
 			return badRequest("finding.code", "belongs to a failed bundle only")
+		}
+		if f.Status != Cancelled && f.Origin != "" {
+			return badRequest("finding.origin", "belongs to a cancelled bundle only")
 		}
 		if reason := rules["failure"].allows(string(f.Code)); f.Code != "" && reason != "" {
 			return badRequest("finding.code", "%s", reason)
@@ -269,5 +274,5 @@ func (t *tx) walk(before db.Run, req RecoverRequest) (db.Run, error) {
 	if err != nil {
 		return row, err
 	}
-	return row, t.ended(running, row, extra, told{event: req.TurnEvent})
+	return row, t.ended(running, row, extra, told{event: req.TurnEvent, origin: f.Origin})
 }

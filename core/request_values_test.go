@@ -91,14 +91,18 @@ func notAtOnce(op, name string) bool {
 // ofAnEnd says that a field belongs to a finding of another kind than soundFinding.
 func ofAnEnd(name string) bool {
 	_, field, within := strings.Cut(name, "finding.")
-	return within && slices.Contains([]string{"status", "code", "message"}, field)
+	return within && slices.Contains([]string{"status", "code", "message", "origin"}, field)
 }
 
 // soundWith is a sound request in which a field may stand.
 func soundWith(op, name string) object {
 	if ofAnEnd(name) {
-		path, _, _ := strings.Cut(name, "finding.")
-		return replaced(sound[op], path+"finding", object{"kind": "terminal", "status": "failed"})
+		path, field, _ := strings.Cut(name, "finding.")
+		ended := object{"kind": "terminal", "status": "failed"}
+		if field == "origin" {
+			ended["status"] = "cancelled"
+		}
+		return replaced(sound[op], path+"finding", ended)
 	}
 	return sound[op]
 }
@@ -153,7 +157,9 @@ var badValues = map[string][]any{
 	"skip":    {-1, 0.5, 1e17},
 	"answer":  {units(4<<20 - 1)},
 	"facts":   badFacts(),
-	"state":   {[]int{}, "text", 1, object{}, object{"runnerId": "", "sessionId": ""}, object{"runnerId": 1, "sessionId": 1}, object{"x": units(4 << 20)}},
+
+	"turnState":   {[]int{}, "text", 1, object{}, object{"sessionId": ""}, object{"sessionId": 1}, object{"runnerId": "r"}, object{"x": units(4 << 20)}},
+	"launchState": {[]int{}, "text", 1, object{}, object{"runnerId": ""}, object{"runnerId": 1}, object{"sessionId": "s"}, object{"x": units(4 << 20)}},
 }
 
 // badFacts lack one field, or hold one that is not as it should be.

@@ -99,20 +99,20 @@ func rawJSON(stored string) json.RawMessage {
 // maxLeaseTime is the end of the year 9999, the last that our format can write.
 const maxLeaseTime = 253402300799999
 
-// leaseEnd is the stored end of a lease in milliseconds. What another host stored
-// there and is no number is no lease.
-func leaseEnd(stored any) (int64, bool) {
-	switch end := stored.(type) {
+// number is a stored one: the end of a lease in milliseconds, or an index. Another
+// host may have stored anything there.
+func number(stored any) (int64, bool) {
+	switch n := stored.(type) {
 	case int64:
-		return end, true
+		return n, true
 	case float64:
-		return int64(end), true
+		return int64(n), true
 	}
 	return 0, false
 }
 
 func leaseTime(stored any) *string {
-	end, ok := leaseEnd(stored)
+	end, ok := number(stored)
 	if !ok {
 		return nil
 	}
@@ -152,6 +152,6 @@ func live(row db.Run, token string, nowMS int64) bool {
 func expired(row db.Run, nowMS int64) bool { return leaseOver(row.ClaimExpiresAt, nowMS) }
 
 func leaseOver(stored any, nowMS int64) bool {
-	end, ok := leaseEnd(stored)
+	end, ok := number(stored)
 	return !ok || end <= nowMS
 }

@@ -171,7 +171,7 @@ type send struct {
 // NextTurnRequest is what nextTurnStep takes.
 type NextTurnRequest struct {
 	// State is the one that the last step came with; {"sessionId":…} is a start.
-	State json.RawMessage `json:"state" check:"state"`
+	State json.RawMessage `json:"state" check:"turnState"`
 	Seen  *TurnSeen       `json:"seen"`
 }
 
@@ -190,9 +190,6 @@ func (s *Store) NextTurnStep(ctx context.Context, req NextTurnRequest) (NextTurn
 	var state TurnState
 	if err := decodeState(req.State, &state); err != nil {
 		return NextTurnResponse{}, err
-	}
-	if !isKeyText(state.SessionID) {
-		return NextTurnResponse{}, badRequest("state.sessionId", "must be %s", keySays)
 	}
 	moment, err := s.Moment(ctx)
 	if err != nil {

@@ -23,6 +23,7 @@ type abort struct {
 	IntentID string          `json:"intentId,omitempty"`
 	State    abortState      `json:"state"`
 	Stored   bool            `json:"stored,omitempty"`
+	Nothing  bool            `json:"nothing,omitempty"` // is owed
 }
 
 type abortState string
@@ -94,20 +95,15 @@ func (e abort) step() TurnStep {
 	return TurnStep{}
 }
 
-// answered takes the result of its own steps.
-func (a *aborts) answered(seen TurnSeen) bool {
-	if a.Asked == "" || seen.Step != a.Asked {
-		return false
-	}
-	step := a.Asked
+// answered takes the result of its own step.
+func (a *aborts) answered(seen TurnSeen) {
 	a.Asked = ""
 	for i := range a.Entries {
-		if e := &a.Entries[i]; e.step().Kind == step {
+		if e := &a.Entries[i]; e.step().Kind == seen.Step {
 			a.Tried = a.Tried || !e.advance(seen)
-			break
+			return
 		}
 	}
-	return true
 }
 
 // advance takes an entry on; false means that its step has to be tried again.
@@ -117,16 +113,15 @@ func (e *abort) advance(seen TurnSeen) bool {
 		e.State = abortNoted
 		var note TurnNote
 		if seen.Kind == SeenAnswered && json.Unmarshal(seen.Answer, &note) == nil {
-			e.Stored = true
-			e.IntentID = ""
-			if note.Intent != nil {
+			e.Stored, e.Nothing = note.Intent != nil, note.Intent == nil
+			if e.Stored {
 				e.IntentID = note.Intent.IntentID
 			}
 		}
 	case abortNoted:
 		e.State = abortDone
-		if e.Stored && e.IntentID == "" {
-			e.State = abortSettled // nothing is owed
+		if e.Nothing {
+			e.State = abortSettled
 		}
 	case abortLost:
 		e.State = abortTold

@@ -9,8 +9,8 @@ import (
 // Next takes what a host saw and returns its next step. Only a result that cannot
 // be read is an error, and changes nothing.
 func (s *TurnState) Next(seen TurnSeen, m Moment) (TurnStep, error) {
-	if !s.sound() {
-		return TurnStep{}, badRequest("state", "is not a state of this coordinator")
+	if err := s.check(seen); err != nil {
+		return TurnStep{}, err
 	}
 	before := *s
 	if err := s.absorb(seen, m); err != nil {
@@ -32,11 +32,16 @@ func (s *TurnState) Next(seen TurnSeen, m Moment) (TurnStep, error) {
 
 func (s *TurnState) absorb(seen TurnSeen, m Moment) error {
 	if seen.Step != "" {
-		if s.Abort.answered(seen) {
-			return nil
-		}
-		if seen.Step != s.Asked {
+		ours := s.Abort.Asked == seen.Step
+		if !ours && seen.Step != s.Asked {
 			return nil // told twice
+		}
+		if !seen.isResult() {
+			return badRequest("seen.kind", "is no result of the step %s", seen.Step)
+		}
+		if ours {
+			s.Abort.answered(seen)
+			return nil
 		}
 		s.Asked = ""
 		return s.result(seen, m)
@@ -226,6 +231,39 @@ func decodeAnswer[T any](seen TurnSeen) (answer T, err error) {
 	}
 	return answer, err
 }
+
+// check refuses what cannot be, or cannot be read.
+func (s *TurnState) check(seen TurnSeen) error {
+	switch {
+	case !isKeyText(s.SessionID):
+		return badRequest("state.sessionId", "must be %s", keySays)
+	case !s.sound():
+		return badRequest("state", "is not a state of this coordinator")
+	case seen.Kind == SeenRefused && !isRefusal(seen.Error):
+		return badRequest("seen.error", "must be the error of the op with its code: in JSON-RPC the data of the error")
+	}
+	return check(&seen)
+}
+
+// turnResults are the results of the steps that are no operation alone.
+var turnResults = map[TurnStepKind][]TurnSeenKind{
+	StepLook:   {SeenLooked},
+	StepSend:   {SeenSent, SeenSendFailed, SeenRefused},
+	StepAbort:  {SeenDone},
+	StepReport: {SeenDone},
+}
+
+// isResult says whether a thing seen can be the result of the step that it names.
+func (seen TurnSeen) isResult() bool {
+	results, ok := turnResults[seen.Step]
+	if !ok {
+		results = []TurnSeenKind{SeenAnswered, SeenRefused}
+	}
+	return slices.Contains(results, seen.Kind)
+}
+
+// isRefusal says whether this is the error of an op, as every face has it.
+func isRefusal(raw json.RawMessage) bool { return codeIn(raw).Info().Meaning != "" }
 
 // sound says whether what was asked for has something to be about.
 func (s *TurnState) sound() bool {

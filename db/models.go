@@ -50,7 +50,7 @@ type Notification struct {
 	RunID                  string
 	NodeID                 string
 	AttemptID              string
-	NotificationIndex      int64
+	NotificationIndex      any
 	TargetSessionID        string
 	Kind                   string
 	Content                string

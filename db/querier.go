@@ -101,6 +101,9 @@ type Querier interface {
 	// statement, so the feed cannot disagree with the queue.
 	// Append one event.
 	RunEventAppend(ctx context.Context, arg RunEventAppendParams) (RunEvent, error)
+	// Read: how often the feed says that a run has failed. Who wrote that paid what
+	// the failure owed, in the same transaction.
+	RunEventFailures(ctx context.Context, arg RunEventFailuresParams) (int64, error)
 	// Read: how a launch went so far: its starts, and whether it ever ran or was
 	// resumed. RunRequeueExpired has the same terms as its guard.
 	RunEventLaunchHistory(ctx context.Context, arg RunEventLaunchHistoryParams) (RunEventLaunchHistoryRow, error)

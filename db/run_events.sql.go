@@ -50,6 +50,25 @@ func (q *Queries) RunEventAppend(ctx context.Context, arg RunEventAppendParams) 
 	return i, err
 }
 
+const runEventFailures = `-- name: RunEventFailures :one
+SELECT COUNT(*) FROM run_events
+WHERE run_id = CAST(?1 AS TEXT)
+  AND type IN ('failed', 'launch_failed')
+`
+
+type RunEventFailuresParams struct {
+	RunID string
+}
+
+// Read: how often the feed says that a run has failed. Who wrote that paid what
+// the failure owed, in the same transaction.
+func (q *Queries) RunEventFailures(ctx context.Context, arg RunEventFailuresParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, runEventFailures, arg.RunID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const runEventLaunchHistory = `-- name: RunEventLaunchHistory :one
 SELECT
   COUNT(CASE WHEN type = 'starting' THEN 1 END) AS starts,

@@ -97,7 +97,7 @@ type NotificationEnqueueParams struct {
 	RunID             string
 	NodeID            string
 	AttemptID         string
-	NotificationIndex int64
+	NotificationIndex any
 	TargetSessionID   string
 	Kind              string
 	Content           string
@@ -178,6 +178,7 @@ WHERE target_session_id = CAST(?1 AS TEXT)
   AND delivered_at IS NULL
   AND delivery_claim_token = CAST(?2 AS TEXT)
   AND CAST(delivery_claim_expires_at AS INTEGER) > CAST(?3 AS INTEGER)
+  AND typeof(notification_id) = 'text' AND notification_id <> ''
 ORDER BY workflow_notifications.rowid
 LIMIT CAST(?4 AS INTEGER)
 `

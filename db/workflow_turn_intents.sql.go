@@ -224,6 +224,8 @@ WHERE target_session_id = CAST(?1 AS TEXT)
   AND eligible_at IS NOT NULL
   AND delivery_claim_token = CAST(?2 AS TEXT)
   AND CAST(delivery_claim_expires_at AS INTEGER) > CAST(?3 AS INTEGER)
+  AND typeof(intent_id) = 'text' AND intent_id <> ''
+ORDER BY CASE WHEN eligible_at GLOB '????-??-??T*' THEN unixepoch(eligible_at, 'subsec') END, intent_id
 LIMIT CAST(?4 AS INTEGER)
 `
 

@@ -255,8 +255,8 @@ func TestDemo(t *testing.T) {
 		"queued ", "reserved by", "launch_failed", "source_changed", "turn owed", "turn eligible", "failed to start", "free",
 		"message", "pi-workflows-deferred-turn: Workflow greet failed to start", "turn given", "by fallback",
 		"queued ", "reserved by", "starting ", "running ", "done ", "is done", "free",
-		"cancelled ", "turn owed", "agentCancelled", "turn given", "by fallback", "pi-workflows-deferred-turn: Workflow greet was cancelled",
-		"turn owed", "timedOut", "turn given", "by workflowPrompt", "pi-workflows-agent-step: The last attempt", "done ", "and --db:",
+		"turn owed", "agentCancelled", "cancelled ", "turn eligible", "pi-workflows-deferred-turn: Workflow greet was cancelled", "turn given", "by fallback",
+		"turn owed", "timedOut", "pi-workflows-agent-step: The last attempt", "turn given", "by workflowPrompt", "done ", "and --db:",
 	} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
@@ -264,7 +264,7 @@ func TestDemo(t *testing.T) {
 		}
 		rest = after
 	}
-	h.env["WFCORE_DB"] = strings.TrimSpace(rest)
+	h.env["WFCORE_DB"], _, _ = strings.Cut(strings.TrimSpace(rest), "\n")
 	if runs := decode[[]core.Run](t, h.ok("runs", "-o", "json")); len(runs) != 4 {
 		t.Errorf("the file holds %d runs", len(runs))
 	}

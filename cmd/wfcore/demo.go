@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ const (
 	demoSession  = "demo-session"
 	demoWorkflow = "greet"
 	demoRunner   = "demo-runner"
+	// demoTime is more than the demo's clock moves on: it ends in the past.
+	demoTime = 2 * time.Minute
 	// demoEngine builds, says ready, waits for go, and runs the one step.
 	demoEngine = `read -r input; echo ready; read -r go; test "$go" = go`
 )
@@ -49,7 +52,8 @@ from the store and the session's file.`,
 			if err := d.play(cmd.Context()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "\nLook into it with `wfcore runs`, `show`, `events` or `intents --state all`, and --db:\n%s\n", quiet.db)
+			_, err = fmt.Fprintf(a.stdout, "\nThe session's messages are in %s\nLook into the store with `wfcore runs`, `show`, `events` or `intents --state all`, and --db:\n%s\n"+
+				"Remove %s when you have seen it.\n", d.session.Branch.Journal, quiet.db, dir)
 			return err
 		},
 	}
@@ -74,7 +78,7 @@ func newDemo(a *app, dir string) *demo {
 	session := hosttest.NewSession(demoSession)
 	session.Branch.Journal = journal(filepath.Join(dir, "session.jsonl"))
 	return &demo{
-		app: a, source: filepath.Join(dir, "greet.workflow"), clock: hosttest.NewClock(time.Now()),
+		app: a, source: filepath.Join(dir, "greet.workflow"), clock: hosttest.NewClock(time.Now().Add(-demoTime)),
 		session: session, engine: hosttest.NewEngine(""), intents: map[string]int{},
 	}
 }
@@ -91,7 +95,8 @@ func (d *demo) play(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := d.app.reading(ctx, func(s *sqlite.Store) error { return d.tell(ctx, s) }); err != nil {
+		look := sqlite.Options{ReadOnly: true, Now: d.clock.Now}
+		if err := d.app.with(ctx, look, func(s *sqlite.Store) error { return d.tell(ctx, s) }); err != nil {
 			return err
 		}
 		d.clock.Advance(time.Second)
@@ -129,14 +134,19 @@ func (d *demo) activate(ctx context.Context, s *sqlite.Store) error {
 	return act.work(ctx, "", demoSession, demoRunner, demoEngine)
 }
 
-// tell prints what the files say that was not told yet.
+// tell prints what the files say that was not told yet: messages, and then what the
+// store has, in order of time.
 func (d *demo) tell(ctx context.Context, s *sqlite.Store) error {
+	if err := d.tellMessages(); err != nil {
+		return err
+	}
 	events, err := s.ListRunEvents(ctx, core.ListEventsRequest{AfterSeq: d.events, Limit: core.MaxList})
 	if err != nil {
 		return err
 	}
+	lines := [][]string{}
 	for _, e := range events {
-		d.line(e.RecordedAt, e.Type, e.RunID+errorCode(e))
+		lines = append(lines, []string{e.RecordedAt, e.Type, e.RunID + errorCode(e)})
 		d.events = e.Seq
 	}
 	intents, err := s.ListWorkflowTurnIntents(ctx, core.ListIntentsRequest{Limit: core.MaxList})
@@ -146,15 +156,18 @@ func (d *demo) tell(ctx context.Context, s *sqlite.Store) error {
 	for _, i := range intents {
 		rows := intentTimeline(i)
 		for _, row := range rows[min(d.intents[i.IntentID], len(rows)):] {
-			d.line(row[0], row[1], strings.TrimSuffix(row[2], ", "+i.IntentID))
+			lines = append(lines, []string{row[0], row[1], strings.TrimSuffix(row[2], ", "+i.IntentID)})
 		}
 		d.intents[i.IntentID] = len(rows)
+	}
+	slices.SortStableFunc(lines, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	for _, l := range lines {
+		d.line(l[0], l[1], l[2])
 	}
 	return d.tellStanding(ctx, s)
 }
 
-// tellStanding tells what the session shows, and how its latest run stands.
-func (d *demo) tellStanding(ctx context.Context, s *sqlite.Store) error {
+func (d *demo) tellMessages() error {
 	entries, err := d.session.Branch.Entries()
 	if err != nil {
 		return err
@@ -163,6 +176,11 @@ func (d *demo) tellStanding(ctx context.Context, s *sqlite.Store) error {
 		d.line("", "message", e.CustomType+": "+safetext.Plain(e.Content))
 	}
 	d.entries = len(entries)
+	return nil
+}
+
+// tellStanding tells how the session and its latest run stand.
+func (d *demo) tellStanding(ctx context.Context, s *sqlite.Store) error {
 	status, err := s.GetRun(ctx, core.GetRunRequest{SessionID: demoSession})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/pi-workflows/wfcore/core"
 	"github.com/pi-workflows/wfcore/core/hosttest"
@@ -24,9 +25,11 @@ func (d *demo) script() []demoStep {
 		{"A lease later the session is opened again: the message is there, and nothing is sent.", d.reopen},
 		{"The model reads the error and starts again, from the source as it is now.", d.start("step: greet the world\n")},
 		{"The turn ends: this run starts, runs its step and is done.", d.activate},
-		{"Another run reaches its agent step, and the agent cancels it in its own turn.", d.cancel},
+		{"Another run starts, and its agent step is prompted.", d.step},
+		{"The agent cancels the workflow in that turn: the next one is owed before this one is aborted.", d.cancel},
 		{"That turn has settled: the agent is told, once.", d.settle},
-		{"In the next run an agent step times out, and its turn is aborted; a recovery prompt waits.", d.timeOut},
+		{"The next run starts, and its agent step is prompted.", d.step},
+		{"The step times out, and its turn is aborted; a recovery prompt waits.", d.timeOut},
 		{"That turn has settled: the recovery prompt goes, and no fallback.", d.settle},
 		{"The run ends. Nothing is owed any more.", d.finish},
 	}
@@ -66,19 +69,13 @@ func (d *demo) step(ctx context.Context, s *sqlite.Store) error {
 	return host.Prompt(d.run, "Greet the world.")
 }
 
-func (d *demo) cancel(ctx context.Context, s *sqlite.Store) error {
-	if err := d.step(ctx, s); err != nil {
+func (d *demo) cancel(_ context.Context, s *sqlite.Store) error {
+	d.host.Store = s
+	if err := d.host.Abort(hosttest.AgentCancel(d.run, "greet", "1")); err != nil {
 		return err
 	}
-	note := core.NoteTurnRequest{RunID: d.run, Kind: core.TurnAgentCancel, NodeID: "greet", AttemptID: "1", Origin: core.OriginAgent}
-	if err := d.host.Abort(note); err != nil {
-		return err
-	}
-	_, err := s.CancelPreparedRun(ctx, core.CancelRequest{
-		RunID: d.run, SessionID: demoSession, Origin: core.OriginAgent,
-		TurnEvent: &core.TurnEvent{NodeID: "greet", AttemptID: "1", AbortCause: core.CauseAgentCancelled},
-	})
-	return errors.Join(err, d.host.RunEnded(d.run, err == nil))
+	d.clock.Advance(time.Second)
+	return d.host.Cancel(d.run, "greet", "1")
 }
 
 // settle ends the turn; what then goes starts another one, in which it is seen.
@@ -90,10 +87,8 @@ func (d *demo) settle(_ context.Context, s *sqlite.Store) error {
 	return d.host.Activity()
 }
 
-func (d *demo) timeOut(ctx context.Context, s *sqlite.Store) error {
-	if err := d.step(ctx, s); err != nil {
-		return err
-	}
+func (d *demo) timeOut(_ context.Context, s *sqlite.Store) error {
+	d.host.Store = s
 	note := core.NoteTurnRequest{
 		RunID: d.run, Kind: core.TurnStepTimeout, NodeID: "greet", AttemptID: "1", RecoveryExpected: true, Reason: "no answer within 60 s",
 	}

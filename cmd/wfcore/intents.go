@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -8,6 +10,8 @@ import (
 	"github.com/pi-workflows/wfcore/core"
 	"github.com/pi-workflows/wfcore/core/sqlite"
 )
+
+var intentStates = []string{string(core.IntentPending), string(core.IntentEligible), string(core.IntentResolved), "all"}
 
 func (a *app) intentsCommand() *cobra.Command {
 	var req core.ListIntentsRequest
@@ -20,9 +24,11 @@ a turn, since when it is owed, whether a fallback may go, until when a host hold
 to deliver it, and how it was given. Without --state only what is still owed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			req.State = core.IntentState(state)
-			if state == "all" {
-				req.State = ""
+			if !slices.Contains(intentStates, state) {
+				return usage("--state must be one of %s", strings.Join(intentStates, ", "))
+			}
+			if state != "all" {
+				req.State = core.IntentState(state)
 			}
 			return a.reading(cmd.Context(), func(s *sqlite.Store) error {
 				intents, err := s.ListWorkflowTurnIntents(cmd.Context(), req)
@@ -32,13 +38,16 @@ to deliver it, and how it was given. Without --state only what is still owed.`,
 				if n := len(intents); int64(n) == req.Limit {
 					a.say("there may be more: --after %s", intents[n-1].IntentID)
 				}
+				if len(intents) == 0 && req.State == core.IntentPending {
+					a.say("no turn is owed; --state all lists those that were given")
+				}
 				return a.out.intents(intents, time.Now())
 			})
 		},
 	}
 	cmd.Flags().StringVar(&req.SessionID, "session", "", "only turns of this session")
 	cmd.Flags().StringVar(&req.RunID, "run", "", "only turns of this run")
-	cmd.Flags().StringVar(&state, "state", string(core.IntentPending), "pending, eligible, resolved or all")
+	cmd.Flags().StringVar(&state, "state", string(core.IntentPending), strings.Join(intentStates, ", "))
 	cmd.Flags().StringVar(&req.AfterIntentID, "after", "", "continue after this intent of an earlier list")
 	cmd.Flags().Int64Var(&req.Limit, "limit", defaultLimit, "how many, 1 to 100")
 	return cmd

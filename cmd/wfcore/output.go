@@ -100,9 +100,9 @@ func reason(r core.Run) string {
 	return *r.ErrorCode
 }
 
-func orDash(s *string) string {
+func orDash[T ~string](s *T) string {
 	if s == nil {
 		return "-"
 	}
-	return *s
+	return string(*s)
 }

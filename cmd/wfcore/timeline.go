@@ -130,7 +130,11 @@ func (s *shown) timeline() [][]string {
 }
 
 func intentTimeline(i core.Intent) [][]string {
-	rows := [][]string{{i.RequestedAt, "turn owed", fmt.Sprintf("%s to session %s, %s", i.Cause, i.TargetSessionID, i.IntentID)}}
+	held := ""
+	if i.DeliveryClaimExpiresAt != nil {
+		held = ", claimed until " + *i.DeliveryClaimExpiresAt
+	}
+	rows := [][]string{{i.RequestedAt, "turn owed", fmt.Sprintf("%s to session %s%s, %s", i.Cause, i.TargetSessionID, held, i.IntentID)}}
 	if i.EligibleAt != nil {
 		rows = append(rows, []string{*i.EligibleAt, "turn eligible", "a fallback may go, " + i.IntentID})
 	}

@@ -19,16 +19,18 @@ type Engine struct {
 	Slow bool
 	// Acted counts the starts of each run's nodes, which must not be before "go".
 	Acted map[string]int
+	// Acting are the runs that this process runs.
+	Acting map[string]bool
 }
 
 // NewEngine builds a definition of this digest.
 func NewEngine(digest string) *Engine {
-	return &Engine{Bundles: Bundles{}, Digest: digest, Acted: map[string]int{}}
+	return &Engine{Bundles: Bundles{}, Digest: digest, Acted: map[string]int{}, Acting: map[string]bool{}}
 }
 
 // Restart is the same engine in a new process: its bundles stand.
 func (e *Engine) Restart() *Engine {
-	return &Engine{Bundles: e.Bundles, Digest: e.Digest, Acted: e.Acted}
+	return &Engine{Bundles: e.Bundles, Digest: e.Digest, Acted: e.Acted, Acting: map[string]bool{}}
 }
 
 func (e *Engine) build(runID string) core.LaunchSeen {

@@ -23,8 +23,9 @@ type Host struct {
 	Clock   *Clock
 	Session *Session
 	Engine  *Engine
-	// Stop is asked before each step and each effect of one, by a name; true stops the
-	// process there.
+	// Stop is asked at each point, and true stops the process there: at the kind of a
+	// step before it is done, at "after " and its kind once it is, and at "verified"
+	// between the verification of a claim and its send.
 	Stop func(point string) bool
 	// Reported are the runs whose turn may be lost, as the user was told.
 	Reported []string
@@ -89,6 +90,28 @@ func (h *Host) Abort(note core.NoteTurnRequest) error {
 	return h.turn(core.TurnSeen{Kind: core.SeenAbort, Note: &note})
 }
 
+// AgentCancel is the event of the agent's own cancel call in a step of a run.
+func AgentCancel(runID, nodeID, attemptID string) core.NoteTurnRequest {
+	return core.NoteTurnRequest{RunID: runID, Kind: core.TurnAgentCancel, NodeID: nodeID, AttemptID: attemptID, Origin: core.OriginAgent}
+}
+
+// Cancel stores the cancellation of a run whose turn the agent aborted so, tells it,
+// and lets the launch coordinator look, which stops the engine.
+func (h *Host) Cancel(runID, nodeID, attemptID string) error {
+	request, err := core.Encode(core.CancelRequest{
+		RunID: runID, SessionID: h.Session.ID, Origin: core.OriginAgent,
+		TurnEvent: &core.TurnEvent{NodeID: nodeID, AttemptID: attemptID, AbortCause: core.CauseAgentCancelled},
+	})
+	if err != nil {
+		return err
+	}
+	_, problem := h.call("cancelPreparedRun", request)
+	if err := h.RunEnded(runID, problem == nil); err != nil {
+		return err
+	}
+	return h.launch(core.LaunchSeen{Kind: core.LaunchPoll})
+}
+
 // RunEnded tells that the outcome of a run was stored, or could not be.
 func (h *Host) RunEnded(runID string, stored bool) error {
 	return h.turn(core.TurnSeen{Kind: core.SeenEnded, RunID: runID, Stored: stored})
@@ -105,6 +128,7 @@ func (h *Host) Node(runID string) error {
 // EngineEnded tells how the engine of a running run ended.
 func (h *Host) EngineEnded(seen core.LaunchSeen) error {
 	seen.Kind = core.LaunchEnded
+	delete(h.Engine.Acting, seen.RunID)
 	h.Engine.Bundles[seen.RunID] = bundleOf(seen)
 	return h.launch(seen)
 }
@@ -166,9 +190,11 @@ func (h *Host) doLaunch(step core.LaunchStep) (seen core.LaunchSeen, goesOn bool
 		return h.Engine.writeBundle(step), false
 	case core.DoRun:
 		h.Engine.Acted[step.RunID]++
+		h.Engine.Acting[step.RunID] = true
 		return seen, true
 	case core.DoStop:
 		h.Stopped[step.RunID] = step.Why
+		delete(h.Engine.Acting, step.RunID)
 		seen.Kind = core.LaunchDone
 	default:
 		answer, problem := h.call(step.Op, step.Request)

@@ -12,13 +12,16 @@ import (
 	"github.com/pi-workflows/wfcore/core/sqlite"
 )
 
-// chat is the session of an agent: what was said in it. It is idle all the time.
+// chat is the session of an agent: what was said in it, and how many turns have
+// started. Each is over when it is looked at.
 type chat struct {
 	id       string
 	messages []core.Message
+	turns    int64
 }
 
-// host delivers the turns that are owed to its session.
+// host delivers the turns that are owed to its session, by fallbacks alone: its
+// workflows say nothing themselves, and no turn is aborted.
 type host struct {
 	store *sqlite.Store
 	chat  *chat
@@ -28,7 +31,8 @@ type host struct {
 // see tells the turn coordinator one thing, and does what it says until it waits.
 func (h *host) see(ctx context.Context, seen core.TurnSeen) error {
 	for {
-		seen.Idle = true // no turn is active and no message pending: looked at each time
+		// No turn is active and no message pending: looked at each time.
+		seen.Idle, seen.Turn = true, h.chat.turns
 		moment, err := h.store.Moment(ctx)
 		if err != nil {
 			return err
@@ -45,6 +49,7 @@ func (h *host) see(ctx context.Context, seen core.TurnSeen) error {
 			if seen = h.call(ctx, step); seen.Kind == core.SeenAnswered {
 				seen.Kind = core.SeenSent
 				h.chat.messages = append(h.chat.messages, *step.Message)
+				h.chat.turns++
 			}
 		default:
 			seen = h.call(ctx, step)
@@ -110,6 +115,7 @@ func Example_host() {
 	// look -> looked
 	// resolve -> answered
 	// sweep -> answered
+	// claim -> answered
 	// Workflow greet failed to start (run greet-1): The workflow refused its input; correct the input.
 	// Inspect the error and call workflow start again only after you correct the cause.
 }

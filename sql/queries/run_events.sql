@@ -31,3 +31,10 @@ SELECT
       OR (type = 'starting' AND payload_json LIKE '%"from":"parked"%') THEN 1 END) AS runs
 FROM run_events
 WHERE run_id = CAST(@run_id AS TEXT);
+
+-- Read: how often the feed says that a run has failed. Who wrote that paid what
+-- the failure owed, in the same transaction.
+-- name: RunEventFailures :one
+SELECT COUNT(*) FROM run_events
+WHERE run_id = CAST(@run_id AS TEXT)
+  AND type IN ('failed', 'launch_failed');

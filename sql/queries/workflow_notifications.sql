@@ -65,6 +65,7 @@ WHERE target_session_id = CAST(@session_id AS TEXT)
   AND delivered_at IS NULL
   AND delivery_claim_token = CAST(@claim_token AS TEXT)
   AND CAST(delivery_claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
+  AND typeof(notification_id) = 'text' AND notification_id <> ''
 ORDER BY workflow_notifications.rowid
 LIMIT CAST(@limit AS INTEGER);
 

@@ -143,6 +143,8 @@ WHERE target_session_id = CAST(@session_id AS TEXT)
   AND eligible_at IS NOT NULL
   AND delivery_claim_token = CAST(@claim_token AS TEXT)
   AND CAST(delivery_claim_expires_at AS INTEGER) > CAST(@now_ms AS INTEGER)
+  AND typeof(intent_id) = 'text' AND intent_id <> ''
+ORDER BY CASE WHEN eligible_at GLOB '????-??-??T*' THEN unixepoch(eligible_at, 'subsec') END, intent_id
 LIMIT CAST(@limit AS INTEGER);
 
 -- Read: pending intents that are not eligible although their run has ended, in
