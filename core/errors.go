@@ -30,6 +30,7 @@ const (
 	CodeStoreMisconfigured Code = "store_misconfigured"
 	CodeTransactionOpen    Code = "transaction_open"
 	CodeStoreClosed        Code = "store_closed"
+	CodeCoreCrashed        Code = "core_crashed"
 )
 
 // CodeInfo is what is known of a code on every face.
@@ -60,6 +61,7 @@ var Codes = []CodeInfo{
 	{CodeStoreMisconfigured, "the connection lacks what the store needs; details name it", false, 1},
 	{CodeTransactionOpen, "the connection has an open transaction of its own", false, 1},
 	{CodeStoreClosed, "the store was closed", false, 1},
+	{CodeCoreCrashed, "a host that embeds the core lost its instance; what was asked may or may not have happened: repeat it", true, 1},
 }
 
 // Info returns the table row of a code; an unknown code is not retryable and
@@ -72,6 +74,9 @@ func (c Code) Info() CodeInfo {
 	}
 	return CodeInfo{Code: c, Exit: 1}
 }
+
+// open says that what was asked for may have happened or not.
+func (c Code) open() bool { return c == CodeStoreUnavailable || c == CodeCoreCrashed }
 
 // Details are the facts of an error, by field name. Values are strings,
 // numbers, nil or lists of strings, and never private input.

@@ -196,8 +196,10 @@ const (
 	phaseExpired launchPhase = "expired" // starting, and its owner is gone: find out, recover
 	phaseOrphan  launchPhase = "orphan"  // running, and its owner is gone: take over
 	phaseTaken   launchPhase = "taken"   // taken over: find out
+	phaseResume  launchPhase = "resume"  // its bundle goes on, if the claim still stands
 	phaseBuild   launchPhase = "build"   // the engine builds
-	phaseBuilt   launchPhase = "built"   // the bundle is to be written
+	phaseBuilt   launchPhase = "built"   // the bundle is to be written, if the claim still stands
+	phaseWrite   launchPhase = "write"   // the bundle is to be written
 	phaseWritten launchPhase = "written" // the final fence is to be passed
 	phaseRunning launchPhase = "running" // nodes may act
 	phaseRelease launchPhase = "release" // the claim is to be given back
@@ -206,7 +208,7 @@ const (
 
 // launching says whether the run has not passed its final fence.
 func (h *held) launching() bool {
-	return h.Phase == phaseBuild || h.Phase == phaseBuilt || h.Phase == phaseWritten
+	return h.Phase == phaseBuild || h.Phase == phaseBuilt || h.Phase == phaseWrite || h.Phase == phaseWritten
 }
 
 // NextLaunchRequest is what nextLaunchStep takes.

@@ -34,6 +34,8 @@ func (s *LaunchState) check(seen LaunchSeen) error {
 	switch {
 	case !isKeyText(s.RunnerID):
 		return badRequest("state.runnerId", "must be %s", keySays)
+	case s.LeaseMS != 0 && rules["lease"].allows(s.LeaseMS) != "":
+		return badRequest("state.leaseMs", "must be %s", rules["lease"].says)
 	case !s.sound():
 		return badRequest("state", "is not a state of this coordinator")
 	case seen.Kind == LaunchRefused && !isRefusal(seen.Error):
@@ -142,7 +144,7 @@ func (s *LaunchState) choose(m Moment) LaunchStep {
 	case h.End != nil:
 		return s.end()
 	case s.Closed:
-		return s.shutdown()
+		return s.shutdown(m)
 	}
 	return s.goOn(m)
 }
@@ -150,6 +152,8 @@ func (s *LaunchState) choose(m Moment) LaunchStep {
 // rest looks for work where no turn is active: what has expired goes first.
 func (s *LaunchState) rest(m Moment) LaunchStep {
 	switch {
+	case s.Token != "" && (s.Closed || s.Pass.MayStart):
+		return s.claim(m) // its outcome is open: nothing else before
 	case s.Closed || !s.Pass.MayStart:
 		return LaunchStep{Kind: DoWait}
 	case !s.Pass.Listed:
@@ -167,7 +171,12 @@ func (s *LaunchState) rest(m Moment) LaunchStep {
 		return s.rest(m)
 	case s.RecoverOnly || s.Pass.Claimed:
 		return LaunchStep{Kind: DoWait}
-	case s.RunID != "":
+	}
+	return s.claim(m)
+}
+
+func (s *LaunchState) claim(m Moment) LaunchStep {
+	if s.RunID != "" {
 		return s.op(DoClaim, "claimPreparedRun", ClaimRequest{s.RunID, s.SessionID, s.RunnerID, s.claimToken(m), s.LeaseMS})
 	}
 	return s.op(DoClaim, "claimNextRun", ClaimNextRequest{s.SessionID, s.RunnerID, s.claimToken(m), s.LeaseMS})
@@ -179,14 +188,18 @@ func (s *LaunchState) claimToken(m Moment) string {
 	return s.Token
 }
 
-// shutdown gives the claim back and never parks; an engine is stopped before.
-func (s *LaunchState) shutdown() LaunchStep {
+// shutdown gives the claim back and never parks; an engine is stopped before. A claim
+// whose outcome is open is asked for again, to give it back.
+func (s *LaunchState) shutdown(m Moment) LaunchStep {
 	h := s.Hold
 	switch h.Phase {
 	case phaseExpired, phaseOrphan:
-		s.Hold = nil // not ours yet
+		if s.Token != "" {
+			return s.goOn(m)
+		}
+		s.Hold = nil // not ours
 		return LaunchStep{Kind: DoWait}
-	case phaseTaken:
+	case phaseTaken, phaseResume:
 		h.Phase = phaseRelease
 		return s.op(DoRelease, "releaseRunClaim", HoldRequest{h.RunID, h.Token})
 	}
@@ -207,7 +220,9 @@ func (s *LaunchState) goOn(m Moment) LaunchStep {
 		return LaunchStep{Kind: DoInspect, RunID: h.RunID}
 	case phaseTaken:
 		return LaunchStep{Kind: DoInspect, RunID: h.RunID}
-	case phaseBuilt:
+	case phaseBuilt, phaseResume: // another runner may have come, and its bundle is not ours
+		return s.op(DoVerify, "verifyRunClaim", HoldRequest{h.RunID, h.Token})
+	case phaseWrite:
 		return LaunchStep{Kind: DoWriteBundle, RunID: h.RunID}
 	case phaseWritten:
 		return s.op(DoMarkRunning, "markPreparedRunRunning", MarkRunningRequest{h.RunID, h.Token, h.Digest})

@@ -23,7 +23,7 @@ func (s *LaunchState) result(seen LaunchSeen, m Moment) (LaunchStep, error) {
 	case DoClaim:
 		return s.claimed(run, refused, seen, m), nil
 	case DoInspect:
-		return s.inspected(*seen.Finding), nil
+		s.inspected(*seen.Finding)
 	case DoWriteBundle:
 		s.Hold.Phase = phaseWritten
 		if seen.Kind == LaunchBuildFailed {
@@ -70,7 +70,7 @@ func (s *LaunchState) answer(seen LaunchSeen) (run *Run, err error) {
 }
 
 // retry says that what was asked for may have happened, and can be repeated.
-func retry(seen LaunchSeen) bool { return codeIn(seen.Error) == CodeStoreUnavailable }
+func retry(seen LaunchSeen) bool { return codeIn(seen.Error).open() }
 
 func (s *LaunchState) listed(seen LaunchSeen) error {
 	var runs []Run
@@ -100,21 +100,24 @@ func (s *LaunchState) claimed(run *Run, refused bool, seen LaunchSeen, m Moment)
 		return LaunchStep{}
 	}
 	s.Hold = &held{RunID: run.RunID, Phase: phaseBuild, Token: run.ClaimToken, RenewedMS: m.Now.UnixMilli(), ExpiresAt: text(run.ClaimExpiresAt)}
+	if s.Closed {
+		s.Hold.Phase = phaseRelease
+		return LaunchStep{}
+	}
 	return LaunchStep{Kind: DoBuild, RunID: run.RunID, Run: run}
 }
 
 // inspected takes what is left of an expired run. One that was taken over while
 // running goes on, or ends as its bundle says.
-func (s *LaunchState) inspected(f Finding) LaunchStep {
+func (s *LaunchState) inspected(f Finding) {
 	h := s.Hold
 	if h.Phase == phaseExpired {
 		h.Finding = &f
-		return LaunchStep{}
+		return
 	}
 	switch f.Kind {
 	case FindingRunning:
-		h.Phase = phaseRunning
-		return LaunchStep{Kind: DoRun, RunID: h.RunID, Resumed: true}
+		h.Phase = phaseResume
 	case FindingWaiting:
 		h.End = &launchEnd{Outcome: EngineWaiting}
 	case FindingTerminal:
@@ -125,7 +128,6 @@ func (s *LaunchState) inspected(f Finding) LaunchStep {
 	default:
 		h.End = &launchEnd{Outcome: EngineFailed, Code: FailureInterrupted, Message: "its runner is gone"}
 	}
-	return LaunchStep{}
 }
 
 // stopped goes on once the engine has ended.
@@ -136,7 +138,7 @@ func (s *LaunchState) stopped() {
 	switch {
 	case why == StopShutdown:
 		h.Phase = phaseRelease
-	case why == StopClaimLost:
+	case why == StopClaimLost && h.Phase == phaseRunning:
 		h.Phase = phaseLost
 	case h.End == nil:
 		s.Hold = nil
@@ -155,6 +157,12 @@ func (s *LaunchState) done(asked LaunchStepKind, run *Run, m Moment) LaunchStep 
 		s.Pass.Look = false
 	case DoVerify:
 		h.ExpiresAt, s.Pass.Look = text(run.ClaimExpiresAt), false
+		switch h.Phase {
+		case phaseBuilt:
+			h.Phase = phaseWrite
+		case phaseResume:
+			return s.run(true)
+		}
 	case DoTakeOver:
 		hold()
 		s.Token, h.Regain = "", false
@@ -162,14 +170,13 @@ func (s *LaunchState) done(asked LaunchStepKind, run *Run, m Moment) LaunchStep 
 			h.Phase = phaseTaken
 		}
 	case DoMarkRunning:
-		h.Phase, h.ExpiresAt = phaseRunning, text(run.ClaimExpiresAt)
-		return LaunchStep{Kind: DoRun, RunID: h.RunID}
+		h.ExpiresAt = text(run.ClaimExpiresAt)
+		return s.run(false)
 	case DoRecover:
 		s.Token = ""
 		if h.End == nil && run.Status == Running {
 			hold()
-			h.Phase = phaseRunning
-			return LaunchStep{Kind: DoRun, RunID: h.RunID, Resumed: true}
+			return s.run(true)
 		}
 		s.Hold, s.Pass.Settled = nil, true
 	default: // fail, finish, park, cancel
@@ -178,13 +185,27 @@ func (s *LaunchState) done(asked LaunchStepKind, run *Run, m Moment) LaunchStep 
 	return LaunchStep{}
 }
 
+// run lets the engine act, unless the host is shutting down.
+func (s *LaunchState) run(resumed bool) LaunchStep {
+	h := s.Hold
+	if s.Closed && resumed {
+		h.Phase = phaseRelease // its engine was never there
+		return LaunchStep{}
+	}
+	h.Phase = phaseRunning
+	if s.Closed {
+		return LaunchStep{}
+	}
+	return LaunchStep{Kind: DoRun, RunID: h.RunID, Resumed: resumed}
+}
+
 const leaseWasOver = "its lease was over before it was running"
 
 // refused takes why an op on the run that is held did not happen.
 func (s *LaunchState) refused(asked LaunchStepKind, e Error) {
 	h := s.Hold
 	switch {
-	case e.Code == CodeStoreUnavailable:
+	case e.Code.open():
 		s.Pass.Blocked = true
 		if asked == DoRenew {
 			h.ExpiresAt = "" // it may have been renewed, or not
@@ -195,9 +216,9 @@ func (s *LaunchState) refused(asked LaunchStepKind, e Error) {
 		h.fail(FailureActivationFailed, leaseWasOver)
 	case e.Code == CodeClaimLost && asked == DoFail:
 		h.End.Late = true
-	case e.Code == CodeClaimLost && h.Phase == phaseRunning && asked != DoTakeOver && s.unreplaced(e):
+	case e.Code == CodeClaimLost && (h.Phase == phaseRunning || h.Phase == phaseResume) && asked != DoTakeOver && s.unreplaced(e):
 		h.Regain = true
-	case asked == DoTakeOver && h.Phase == phaseOrphan, asked == DoRecover, h.Phase == phaseTaken:
+	case asked == DoTakeOver && h.Phase == phaseOrphan, asked == DoRecover, h.Phase == phaseTaken, h.Phase == phaseResume:
 		s.Token, s.Hold = "", nil // another one was faster
 	default:
 		s.Token, h.Regain = "", false

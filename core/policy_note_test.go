@@ -76,6 +76,7 @@ var notePolicy = []noteCase{
 	{"presentationDue", "done", handsOff.with(byAgent), noTurn, joins(false, "completed")},
 	{"presentationDue", "done", nil, noTurn, joins(false, "completed")},
 	{"presentationDue", "parked", nil, noTurn, joins(false, "waiting")},
+	{"endedQuietly", "done", byAgent, noTurn, joins(true, "completed")},
 	{"endedQuietly", "done", nil, noTurn, joins(true, "completed")},
 	{"endedQuietly", "parked", expectsPrompt.with(byUser), noTurn, joins(true, "waiting")},
 	{"endedQuietly", "parked", nil, noTurn, joins(true, "waiting")},

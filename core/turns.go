@@ -115,9 +115,13 @@ type TurnState struct {
 	LeaseMS   int64  `json:"leaseMs,omitempty"`
 	// Asked is the step whose result is awaited.
 	Asked    TurnStepKind `json:"asked,omitempty"`
-	Token    string       `json:"token,omitempty"` // of a claim whose outcome is open
+	Token    string       `json:"token,omitempty"`  // of a claim whose outcome is open
+	ForRun   bool         `json:"forRun,omitempty"` // the claim that was asked for is of a natural message
 	Delivery *delivery    `json:"delivery,omitempty"`
 	Outbox   []natural    `json:"outbox,omitempty"`
+	// Shown are intents whose message in the session is of a natural message that is
+	// done with: one that comes later is not it.
+	Shown []string `json:"shown,omitempty"`
 	// Unconfirmed are sends that no session has shown yet, and LastSend the latest of
 	// all: the next message waits for another idle boundary.
 	Unconfirmed []send `json:"unconfirmed,omitempty"`
@@ -135,6 +139,7 @@ type pass struct {
 	Idle    bool  `json:"idle,omitempty"`
 	Held    bool  `json:"held,omitempty"`
 	Turn    int64 `json:"turn,omitempty"`
+	Sync    bool  `json:"sync,omitempty"` // a fallback may go
 	Swept   bool  `json:"swept,omitempty"`
 	Looked  bool  `json:"looked,omitempty"`
 	Blocked bool  `json:"blocked,omitempty"` // nothing more until something is seen

@@ -38,20 +38,18 @@ const (
 )
 
 func (a *aborts) begin(note NoteTurnRequest, session string) {
-	a.Tried = false
+	a.Aborting = true
 	note.SessionID = session
 	entry := abort{Note: note, State: abortBegun, IntentID: note.turn().sourceOf(note.RunID, session).IntentID()}
 	if slices.ContainsFunc(a.Entries, func(e abort) bool { return e.IntentID == entry.IntentID && e.State == abortBegun }) {
 		return
 	}
 	a.Entries = append(a.Entries, entry)
-	a.Aborting = true
 }
 
 // ended takes the outcome of a run: stored, its own transaction paid what the abort
 // owed.
 func (a *aborts) ended(runID string, stored bool) {
-	a.Tried = false
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		switch {
@@ -64,21 +62,28 @@ func (a *aborts) ended(runID string, stored bool) {
 	}
 }
 
-// next is the step of the first entry that has one.
+// next is the step of the first entry that has one; a turn that is to be aborted goes
+// before what others still have to tell.
 func (a *aborts) next(session string) (TurnStep, bool) {
 	a.Entries = slices.DeleteFunc(a.Entries, func(e abort) bool { return e.State == abortSettled })
 	if a.Asked != "" {
 		return TurnStep{}, false
 	}
-	for _, e := range a.Entries {
-		step := e.step()
-		if step.Kind != "" && !(step.Kind == StepRecord && a.Tried) {
+	for _, urgent := range []bool{true, false} {
+		for _, e := range a.Entries {
+			step := e.step()
+			if step.Kind == "" || urgent != e.urgent() || step.Kind == StepRecord && a.Tried {
+				continue
+			}
 			a.Asked = step.Kind
 			return step, true
 		}
 	}
 	return TurnStep{}, false
 }
+
+// urgent says that the turn is not aborted yet.
+func (e abort) urgent() bool { return e.State == abortBegun || e.State == abortNoted }
 
 func (e abort) step() TurnStep {
 	switch e.State {
@@ -100,7 +105,7 @@ func (a *aborts) answered(seen TurnSeen) {
 	a.Asked = ""
 	for i := range a.Entries {
 		if e := &a.Entries[i]; e.step().Kind == seen.Step {
-			a.Tried = a.Tried || !e.advance(seen)
+			a.Tried = !e.advance(seen) || a.Tried
 			return
 		}
 	}

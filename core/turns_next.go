@@ -59,6 +59,8 @@ func (s *TurnState) absorb(seen TurnSeen, m Moment) error {
 		s.Abort.ended(seen.RunID, seen.Stored)
 	case SeenSettled:
 		s.Abort.Aborting = false
+	case SeenPoll:
+		s.Abort.Aborting = s.Abort.Aborting && !seen.Idle
 	case SeenShutdown:
 		s.Closed = true
 	}
@@ -77,14 +79,12 @@ func (s *TurnState) begin(seen TurnSeen, nowMS int64) {
 	}
 	s.LastMS = nowMS
 	settled := seen.Kind == SeenSettled
-	s.Pass = pass{Idle: seen.Idle, Held: seen.Held, Turn: seen.Turn, Swept: !sweeps(seen.Kind)}
+	sync := settled || seen.Kind == SeenSessionStart || seen.Kind == SeenPoll
+	s.Pass = pass{Idle: seen.Idle, Held: seen.Held, Turn: seen.Turn, Swept: !sync, Sync: sync}
+	s.Abort.Tried = false
 	for i, u := range s.Unconfirmed {
 		s.Unconfirmed[i].Settled = u.Settled || settled && seen.Turn > u.Turn
 	}
-}
-
-func sweeps(kind TurnSeenKind) bool {
-	return kind == SeenSessionStart || kind == SeenSettled || kind == SeenPoll
 }
 
 // post takes a natural message once.
@@ -116,7 +116,8 @@ func (s *TurnState) choose(m Moment) TurnStep {
 		return s.natural(m)
 	case !s.Pass.Swept:
 		return opStep(StepSweep, "sweepTurnIntents", SweepRequest{SessionID: s.SessionID, Limit: MaxList})
-	case len(s.Outbox) == 0 && !s.Abort.Aborting && s.mayClaim(m):
+	case len(s.Outbox) == 0 && !s.Abort.Aborting && s.Pass.Sync && s.mayClaim(m):
+		s.ForRun = false
 		return opStep(StepClaim, "claimEligibleWorkflowTurnIntentsForSession", ClaimEligibleRequest{
 			SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS, Limit: 1,
 		})
@@ -154,6 +155,7 @@ func (s *TurnState) natural(m Moment) TurnStep {
 	case s.Pass.Free:
 		return TurnStep{Kind: StepSend, MessageID: n.MessageID, RunID: n.RunID}
 	case s.mayClaim(m):
+		s.ForRun = true
 		return opStep(StepClaim, "claimWorkflowTurnIntentForRun", ClaimForRunRequest{
 			RunID: n.RunID, SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS,
 		})
@@ -237,6 +239,8 @@ func (s *TurnState) check(seen TurnSeen) error {
 	switch {
 	case !isKeyText(s.SessionID):
 		return badRequest("state.sessionId", "must be %s", keySays)
+	case s.LeaseMS != 0 && rules["lease"].allows(s.LeaseMS) != "":
+		return badRequest("state.leaseMs", "must be %s", rules["lease"].says)
 	case !s.sound():
 		return badRequest("state", "is not a state of this coordinator")
 	case seen.Kind == SeenRefused && !isRefusal(seen.Error):

@@ -47,6 +47,7 @@ func (s *TurnState) looked(found Resolution) {
 	}
 	if n := s.Outbox[0]; found == n.Resolution {
 		s.Outbox, s.Pass.Looked = s.Outbox[1:], false
+		s.Shown = append(s.Shown, n.IntentID)
 	}
 }
 
@@ -65,15 +66,18 @@ func (s *TurnState) found(seen TurnSeen) error {
 func (s *TurnState) claimed(seen TurnSeen, m Moment) error {
 	if seen.Kind == SeenRefused {
 		s.Pass.Blocked = true
-		if codeIn(seen.Error) != CodeStoreUnavailable {
+		if !codeIn(seen.Error).open() {
 			s.Token = "" // it was not claimed, for certain
 		}
 		return nil
 	}
-	natural := len(s.Outbox) > 0
+	natural := s.ForRun
 	claimed, err := claimedIn(seen, natural)
 	if err != nil {
 		return err
+	}
+	if claimed != nil && claimed.IntentID == "" {
+		return badRequest("seen.answer", "is not the answer of the step %s", seen.Step)
 	}
 	s.Token = ""
 	if claimed == nil {
@@ -116,8 +120,9 @@ func (s *TurnState) sent(seen TurnSeen, m Moment) {
 	d := s.Delivery
 	switch {
 	case d == nil && seen.Kind == SeenSent:
-		// It uses the idle boundary up, though it is not waited for.
-		s.LastSend = &send{AtMS: m.Now.UnixMilli(), Turn: s.Pass.Turn}
+		if s.IdleSinceMS > 0 { // it uses the idle boundary up, though it is not waited for
+			s.LastSend = &send{AtMS: m.Now.UnixMilli(), Turn: s.Pass.Turn}
+		}
 		s.Outbox = s.Outbox[1:]
 		s.Pass.Free, s.Pass.Looked = false, false
 	case d == nil:
@@ -140,8 +145,14 @@ func (s *TurnState) sent(seen TurnSeen, m Moment) {
 func (s *TurnState) resolved() {
 	d := s.Delivery
 	s.confirm(d.Intent.IntentID)
-	if d.Natural != nil && d.Natural.Resolution == d.Found {
+	another := slices.Contains(s.Shown, d.Intent.IntentID)
+	s.Shown = slices.DeleteFunc(s.Shown, func(id string) bool { return id == d.Intent.IntentID })
+	switch {
+	case d.Natural == nil:
+	case d.Natural.Resolution == d.Found && !another:
 		d.Natural = nil
+	default:
+		d.Natural.IntentID = "" // it goes as it is
 	}
 	s.drop()
 }
@@ -151,7 +162,7 @@ func (s *TurnState) resolved() {
 func (s *TurnState) refused(seen TurnSeen) {
 	s.Pass.Blocked = true
 	code := codeIn(seen.Error)
-	if code.Info().Retryable {
+	if code.open() {
 		return
 	}
 	if code != CodeClaimLost {
