@@ -55,14 +55,17 @@ func TestLongNameOfAnotherHostBreaksTheBoundOfFacts(t *testing.T) {
 
 // A row without a name stops nobody, though its claim is the caller's own.
 func TestNamelessRowStopsItsSession(t *testing.T) {
-	f := open(t)
-	f.plantTurn(object{"intent_id": nil, "eligible_at": stamp(0), "delivery_claim_token": "t", "delivery_claim_expires_at": epoch.Add(lease).UnixMilli()})
-	f.oweOf("sound", "own", true)
-	equal(t, "fallback", f.due("t", 10), "i-sound")
+	for _, id := range []any{nil, "", []byte("blob")} {
+		f := open(t)
+		own := object{"delivery_claim_token": "t", "delivery_claim_expires_at": epoch.Add(lease).UnixMilli()}
+		f.plantTurn(own.with(object{"intent_id": id, "eligible_at": stamp(0)}))
+		f.oweOf("sound", "own", true)
+		equal(t, "fallback", turnIDs(f.list(forFallback, claimDue("t", 10))), "i-sound")
 
-	f.plantReport(object{"notification_id": nil, "delivery_claim_token": "t", "delivery_claim_expires_at": epoch.Add(lease).UnixMilli()})
-	f.reported(2, nil)
-	equal(t, "reports", f.news("t", 10), "2")
+		f.plantReport(own.with(object{"notification_id": id}))
+		f.reported(2, nil)
+		equal(t, "reports", f.news("t", 10), "2")
+	}
 }
 
 // One row that is odd in what it counts does not stop the reports of its session.
@@ -142,5 +145,35 @@ func TestFailureToldInOtherWordsOwesASecondTurn(t *testing.T) {
 				t.Errorf("%v, then %s: have %d turns", c, kind, n)
 			}
 		}
+	}
+}
+
+// What a failure owed was paid by the turn that it joined: once that was delivered,
+// being told of the failure by itself owes no second one.
+func TestFailureThatJoinedATurnIsToldAgain(t *testing.T) {
+	for _, c := range endPolicy {
+		if c.to != "failed" {
+			continue
+		}
+		for _, kind := range []string{"failed", "timedOutTerminal", "crashedBeforePrompt", "launchFailed"} {
+			f := c.planted(t, "own")
+			c.ends(f, c.beside, f.oweFirst())
+			f.due("t", 1)
+			f.ok(resolveOp, resolveTurn(firstTurn.intentID(), "t", "fallback"))
+			_, _ = f.call("noteTurnEvent", noteOf(kind, nil)) // or it is refused
+			if n := len(f.intents()); n != 1 {
+				t.Errorf("%v, then %s: have %d turns", c, kind, n)
+			}
+		}
+	}
+}
+
+// Another host's feed says that a run failed; whether that host stored what it owed
+// is not known. Terminal handling that is told of it stores it.
+func TestFeedOfAnotherHostIsTakenForAPaidTurn(t *testing.T) {
+	for kind, event := range map[string]string{"failed": "failed", "launchFailed": "launch_failed"} {
+		f := turnRun(t, "failed")
+		f.insert("run_events", object{"recorded_at": stamp(0), "run_id": "run", "workflow_ref": "flow", "type": event, "payload_json": `{"errorCode":"boom"}`})
+		equal(t, kind, f.ok("noteTurnEvent", noteOf(kind, nil)).text("outcome"), "created")
 	}
 }

@@ -67,24 +67,25 @@ func TestFallbackOrderIsOfChance(t *testing.T) {
 // Case 5. The presentation is sent and resolved; then the run's end would make the
 // intent eligible while two passes race: refused, no fallback, and the resolution
 // stands. Red without `resolved_at IS NULL` in IntentMakeEligible, IntentClaimEligible
-// and IntentFindPending, or where a terminal event would not look for its abort's intent.
+// or IntentFindPending, or where a terminal event would not look for its abort's intent.
 func TestIntentCase05ToldTwice(t *testing.T) {
-	f := openTurns(t)
-	f.running("run", "own")
-	id := f.ok("noteTurnEvent", noteOf("stepTimeout", object{"recoveryExpected": true}))["intent"].(map[string]any)["intentId"].(string)
-	f.ok(forRun, claimFor("run", "natural"))
-	f.ok(resolveOp, resolveTurn(id, "natural", "presentation"))
-	resolved := f.onlyIntent()
+	for _, recovers := range []bool{true, false} { // eligible only later, or before
+		f := openTurns(t)
+		f.running("run", "own")
+		f.ok("noteTurnEvent", noteOf("stepTimeout", object{"recoveryExpected": recovers}))
+		id := f.onlyIntent().text("intent_id")
+		f.ok(forRun, claimFor("run", "natural"))
+		f.ok(resolveOp, resolveTurn(id, "natural", "presentation"))
+		resolved := f.onlyIntent()
 
-	f.fails(eligibly, object{"intentId": id}, core.CodeIntentResolved)
-	equal(t, "first pass", f.due("pass1", 5), "")
-	f.ok("finishRunningRun", held("run", "tok").with(object{"status": "failed", "errorCode": "timed_out", "turnEvent": object{"nodeId": "step", "attemptId": "1"}}))
-	f.ok("noteTurnEvent", noteOf("timedOutTerminal", nil))
-	f.list("sweepTurnIntents", object{"limit": 100})
-	equal(t, "second pass", f.due("pass2", 5), "")
-	f.fails(resolveOp, resolveTurn(id, "pass2", "fallback"), core.CodeIntentResolved)
-	if now := f.onlyIntent(); fmt.Sprint(now) != fmt.Sprint(resolved) {
-		t.Errorf("the resolution changed: %v", now)
+		f.fails(eligibly, object{"intentId": id}, core.CodeIntentResolved)
+		equal(t, "first pass", f.due("pass1", 5), "")
+		f.ok("finishRunningRun", failRun("timed_out", atStep))
+		f.ok("noteTurnEvent", noteOf("timedOutTerminal", nil))
+		f.list("sweepTurnIntents", object{"limit": 100})
+		equal(t, "second pass", f.due("pass2", 5), "")
+		f.fails(resolveOp, resolveTurn(id, "pass2", "fallback"), core.CodeIntentResolved)
+		equal(t, "the resolution", fmt.Sprint(f.onlyIntent()), fmt.Sprint(resolved))
 	}
 }
 
@@ -174,12 +175,13 @@ func TestRealDeliveryLeaseIsNone(t *testing.T) {
 // SQLite lets a text key be NULL. A row without a name is left out, and is in
 // nobody's way.
 func TestIntentWithoutAnID(t *testing.T) {
-	for name, id := range map[string]any{"null": nil, "empty": "", "blob": []byte("intent")} {
+	blob := []byte("intent")
+	for name, ids := range map[string][2]any{"null": {nil, nil}, "empty": {"", nil}, "empty of an ended run": {nil, ""}, "blob": {blob, []byte("second")}} {
 		t.Run(name, func(t *testing.T) {
 			f := openTurns(t)
 			f.running("run", "own")
-			f.plantTurn(object{"intent_id": id, "eligible_at": stamp(0)})
-			f.plantTurn(object{"intent_id": id2(id), "run_id": "ended", "resolved_at": nil})
+			f.plantTurn(object{"intent_id": ids[0], "eligible_at": stamp(0)})
+			f.plantTurn(object{"intent_id": ids[1], "run_id": "ended"})
 			f.plant(object{"run_id": "ended", "status": "failed"})
 			before := f.quoted()
 			equal(t, "list", len(f.list("listWorkflowTurnIntents", object{"limit": 100})), 0)
@@ -199,14 +201,6 @@ func TestIntentWithoutAnID(t *testing.T) {
 			equal(t, "the sound one", f.due("t", 1), "i-sound")
 		})
 	}
-}
-
-// id2 is another id that is none: a text can be stored once.
-func id2(id any) any {
-	if blob, ok := id.([]byte); ok {
-		return append(blob, '2')
-	}
-	return nil
 }
 
 // quoted is what is stored of intents, also what no text can hold.

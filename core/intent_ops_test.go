@@ -40,7 +40,7 @@ func TestEnsuredIntentIsNotStoredWhole(t *testing.T) {
 
 // Case 20. The same source event is handled by two processes, and again after a
 // restart with other facts in its text: one row, and the stored one comes back.
-// Red without ON CONFLICT DO NOTHING of IntentCreate, or without identity.conflict.
+// Red without ON CONFLICT DO NOTHING of IntentCreate.
 func TestIntentCase20HandledAgain(t *testing.T) {
 	f := open(t)
 	first := f.ok(ensure, owed(nil))
@@ -69,8 +69,9 @@ func TestIntentCase20HandledAgain(t *testing.T) {
 	f.onlyIntent()
 }
 
-// Another immutable field under the same id is a conflict, and nothing is written.
-func TestIntentConflictGoesUnnoticed(t *testing.T) {
+// Case 20. Another immutable field under the same id is a conflict, and nothing is
+// written. Red without a comparison of identity.conflict.
+func TestIntentCase20ConflictGoesUnnoticed(t *testing.T) {
 	base := owed(object{"intentId": "i", "sourceEventId": "e", "nodeId": "step", "attemptId": "1"})
 	other := map[string]object{
 		"sourceEventId": {"sourceEventId": "e2"}, "targetSessionId": {"targetSessionId": "other"},

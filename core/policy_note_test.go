@@ -3,6 +3,7 @@ package core_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pi-workflows/wfcore/core"
@@ -180,6 +181,31 @@ func TestOutcomeIsToldTooEarly(t *testing.T) {
 			equal(t, "status", err.Details["status"], any(state))
 		}
 	}
+}
+
+// How a run failed is durable, too: what it did not die of is refused. Of a code of
+// another host nothing is known.
+func TestFailureIsToldThatTheRunDidNotHave(t *testing.T) {
+	for code, told := range map[any]string{
+		"input_invalid": "launchFailed", "source_changed": "launchFailed", "run_failed": "failed crashedBeforePrompt",
+		"interrupted": "failed crashedBeforePrompt", "boom": "failed timedOutTerminal crashedBeforePrompt launchFailed",
+		nil: "failed timedOutTerminal crashedBeforePrompt launchFailed",
+	} {
+		for _, kind := range []string{"failed", "timedOutTerminal", "crashedBeforePrompt", "launchFailed"} {
+			f := turnRun(t, "failed")
+			f.exec("UPDATE workflow_run_queue SET error_code = ?", code)
+			if slices.Contains(strings.Fields(told), kind) {
+				equal(t, fmt.Sprint(code, " ", kind), f.ok("noteTurnEvent", noteOf(kind, nil)).text("outcome"), "created")
+				continue
+			}
+			err := f.fails("noteTurnEvent", noteOf(kind, nil), core.CodeInvalidTransition)
+			f.wants(kind, object(err.Details), object{"runId": "run", "status": "failed", "errorCode": code})
+		}
+	}
+	f := turnRun(t, "failed")
+	f.exec("UPDATE workflow_run_queue SET error_code = 'timed_out'")
+	f.fails("noteTurnEvent", noteOf("launchFailed", nil), core.CodeInvalidTransition)
+	equal(t, "timed out", f.ok("noteTurnEvent", noteOf("timedOutTerminal", nil)).text("outcome"), "created")
 }
 
 func TestEventOfARunOfNobodyOwesATurn(t *testing.T) {

@@ -114,11 +114,13 @@ type TurnState struct {
 	SessionID string `json:"sessionId"`
 	LeaseMS   int64  `json:"leaseMs,omitempty"`
 	// Asked is the step whose result is awaited.
-	Asked    TurnStepKind `json:"asked,omitempty"`
-	Token    string       `json:"token,omitempty"`  // of a claim whose outcome is open
-	ForRun   bool         `json:"forRun,omitempty"` // the claim that was asked for is of a natural message
-	Delivery *delivery    `json:"delivery,omitempty"`
-	Outbox   []natural    `json:"outbox,omitempty"`
+	Asked TurnStepKind `json:"asked,omitempty"`
+	Token string       `json:"token,omitempty"` // of a claim whose outcome is open
+	// Asking is the natural message that the step is about; without one it is about the
+	// delivery, or a fallback.
+	Asking   string    `json:"asking,omitempty"`
+	Delivery *delivery `json:"delivery,omitempty"`
+	Outbox   []natural `json:"outbox,omitempty"`
 	// Shown are intents whose message in the session is of a natural message that is
 	// done with: one that comes later is not it.
 	Shown []string `json:"shown,omitempty"`
@@ -142,8 +144,11 @@ type pass struct {
 	Sync    bool  `json:"sync,omitempty"` // a fallback may go
 	Swept   bool  `json:"swept,omitempty"`
 	Looked  bool  `json:"looked,omitempty"`
-	Blocked bool  `json:"blocked,omitempty"` // nothing more until something is seen
-	Free    bool  `json:"free,omitempty"`    // no turn is owed for the first of the outbox
+	Blocked bool  `json:"blocked,omitempty"` // nothing more is claimed, or sent under a claim
+	// Waiting are runs whose natural messages wait; Free is the message for whose run no
+	// turn is owed.
+	Waiting []string `json:"waiting,omitempty"`
+	Free    string   `json:"free,omitempty"`
 }
 
 // delivery is the one intent that is being delivered.
@@ -162,6 +167,7 @@ type natural struct {
 	RunID      string     `json:"runId"`
 	// IntentID is that of an earlier claim, under which it may have gone.
 	IntentID string `json:"intentId,omitempty"`
+	Looked   bool   `json:"looked,omitempty"` // for that one, in this pass
 }
 
 // send is when a message of an intent was sent.

@@ -24,6 +24,7 @@ type abort struct {
 	State    abortState      `json:"state"`
 	Stored   bool            `json:"stored,omitempty"`
 	Nothing  bool            `json:"nothing,omitempty"` // is owed
+	Lost     bool            `json:"lost,omitempty"`    // its outcome could not be stored
 }
 
 type abortState string
@@ -31,7 +32,7 @@ type abortState string
 const (
 	abortBegun   abortState = "begun"   // provenance is noted here
 	abortNoted   abortState = "noted"   // the intent was stored, or could not be
-	abortDone    abortState = "done"    // the turn was aborted; the outcome is awaited
+	abortDone    abortState = "done"    // the turn was aborted and is not stored: the outcome is awaited
 	abortLost    abortState = "lost"    // the outcome could not be stored either
 	abortTold    abortState = "told"    // and the user knows
 	abortSettled abortState = "settled" // nothing is left to do
@@ -53,18 +54,20 @@ func (a *aborts) ended(runID string, stored bool) {
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		switch {
-		case e.Note.RunID != runID || e.State == abortBegun:
-		case stored && e.State != abortLost && e.State != abortTold:
+		case e.Note.RunID != runID:
+		case e.State == abortDone && stored:
 			e.State = abortSettled
-		case !stored && !e.Stored && e.State == abortDone:
+		case e.State == abortDone:
 			e.State = abortLost
+		default: // told before the turn was aborted
+			e.Stored, e.Lost = e.Stored || stored, !stored
 		}
 	}
 }
 
 // next is the step of the first entry that has one; a turn that is to be aborted goes
 // before what others still have to tell.
-func (a *aborts) next(session string) (TurnStep, bool) {
+func (a *aborts) next() (TurnStep, bool) {
 	a.Entries = slices.DeleteFunc(a.Entries, func(e abort) bool { return e.State == abortSettled })
 	if a.Asked != "" {
 		return TurnStep{}, false
@@ -124,9 +127,13 @@ func (e *abort) advance(seen TurnSeen) bool {
 			}
 		}
 	case abortNoted:
-		e.State = abortDone
-		if e.Nothing {
-			e.State = abortSettled
+		switch {
+		case e.Stored || e.Nothing:
+			e.State = abortSettled // what is stored, its outcome finds there
+		case e.Lost:
+			e.State = abortLost
+		default:
+			e.State = abortDone
 		}
 	case abortLost:
 		e.State = abortTold

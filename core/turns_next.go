@@ -17,7 +17,7 @@ func (s *TurnState) Next(seen TurnSeen, m Moment) (TurnStep, error) {
 		*s = before
 		return TurnStep{}, err
 	}
-	if step, ok := s.Abort.next(s.SessionID); ok {
+	if step, ok := s.Abort.next(); ok {
 		return step, nil
 	}
 	if s.Asked != "" {
@@ -43,7 +43,7 @@ func (s *TurnState) absorb(seen TurnSeen, m Moment) error {
 			s.Abort.answered(seen)
 			return nil
 		}
-		s.Asked = ""
+		s.Asked, s.Pass.Held = "", s.Pass.Held || seen.Held
 		return s.result(seen, m)
 	}
 	s.begin(seen, m.Now.UnixMilli())
@@ -82,6 +82,9 @@ func (s *TurnState) begin(seen TurnSeen, nowMS int64) {
 	sync := settled || seen.Kind == SeenSessionStart || seen.Kind == SeenPoll
 	s.Pass = pass{Idle: seen.Idle, Held: seen.Held, Turn: seen.Turn, Swept: !sync, Sync: sync}
 	s.Abort.Tried = false
+	for i := range s.Outbox {
+		s.Outbox[i].Looked = false
+	}
 	for i, u := range s.Unconfirmed {
 		s.Unconfirmed[i].Settled = u.Settled || settled && seen.Turn > u.Turn
 	}
@@ -105,24 +108,42 @@ func (s *TurnState) post(seen TurnSeen) error {
 	return nil
 }
 
-// choose picks the next step of the delivery.
+// choose picks the next step: of the delivery, of the natural messages beside it, and
+// of the fallbacks last.
 func (s *TurnState) choose(m Moment) TurnStep {
-	switch {
-	case s.Delivery != nil:
-		return s.deliver(m)
-	case s.Closed || s.Pass.Blocked:
+	s.Asking = ""
+	if s.Delivery != nil {
+		if step := s.deliver(m); step.Kind != StepWait {
+			return step
+		}
+	}
+	if s.Closed {
 		return TurnStep{Kind: StepWait}
-	case len(s.Outbox) > 0 && !s.Abort.Aborting:
-		return s.natural(m)
+	}
+	if n := s.waiting(); n != nil && !s.Abort.Aborting {
+		s.Asking = n.MessageID
+		return s.natural(*n, m)
+	}
+	switch {
+	case s.Delivery != nil || s.Pass.Blocked:
 	case !s.Pass.Swept:
 		return opStep(StepSweep, "sweepTurnIntents", SweepRequest{SessionID: s.SessionID, Limit: MaxList})
 	case len(s.Outbox) == 0 && !s.Abort.Aborting && s.Pass.Sync && s.mayClaim(m):
-		s.ForRun = false
 		return opStep(StepClaim, "claimEligibleWorkflowTurnIntentsForSession", ClaimEligibleRequest{
 			SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS, Limit: 1,
 		})
 	}
 	return TurnStep{Kind: StepWait}
+}
+
+// waiting is the first natural message of a run that has not to wait in this pass, or
+// nil.
+func (s *TurnState) waiting() *natural {
+	i := slices.IndexFunc(s.Outbox, func(n natural) bool { return !slices.Contains(s.Pass.Waiting, n.RunID) })
+	if i < 0 {
+		return nil
+	}
+	return &s.Outbox[i]
 }
 
 // claimToken is kept until a claim is answered, so that it can be repeated.
@@ -145,17 +166,16 @@ func (s *TurnState) idleFor(sinceMS int64, m Moment) bool {
 	return s.IdleSinceMS > 0 && m.Now.UnixMilli()-max(s.IdleSinceMS, sinceMS) >= leaseOr(s.LeaseMS)
 }
 
-// natural takes the first of the outbox: it waits for an idle session where a turn
-// is owed for its run, and else goes as it is.
-func (s *TurnState) natural(m Moment) TurnStep {
-	n := s.Outbox[0]
+// natural takes a message on: it waits for an idle session where a turn is owed for
+// its run, and else goes as it is.
+func (s *TurnState) natural(n natural, m Moment) TurnStep {
+	mayClaim := s.Delivery == nil && !s.Pass.Blocked && s.mayClaim(m)
 	switch {
-	case n.IntentID != "" && !s.Pass.Looked:
-		return TurnStep{Kind: StepLook, IntentID: n.IntentID}
-	case s.Pass.Free:
+	case s.Pass.Free == n.MessageID:
 		return TurnStep{Kind: StepSend, MessageID: n.MessageID, RunID: n.RunID}
-	case s.mayClaim(m):
-		s.ForRun = true
+	case n.IntentID != "" && !n.Looked:
+		return TurnStep{Kind: StepLook, IntentID: n.IntentID}
+	case mayClaim:
 		return opStep(StepClaim, "claimWorkflowTurnIntentForRun", ClaimForRunRequest{
 			RunID: n.RunID, SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS,
 		})
@@ -275,9 +295,13 @@ func (s *TurnState) sound() bool {
 	case StepRenew, StepResolve, StepRelease:
 		return s.Delivery != nil
 	case StepLook, StepSend:
-		return s.Delivery != nil || len(s.Outbox) > 0
+		return s.Delivery != nil || s.asking() >= 0
+	case StepFind:
+		return s.asking() >= 0
+	case "", StepSweep, StepClaim:
+		return s.Asking == "" || s.asking() >= 0
 	}
-	return true
+	return false
 }
 
 func decodeState(raw json.RawMessage, state any) error {

@@ -37,42 +37,60 @@ func (s *TurnState) result(seen TurnSeen, m Moment) error {
 	return nil
 }
 
+// asking is the place of the natural message that the step is about, or -1.
+func (s *TurnState) asking() int {
+	return slices.IndexFunc(s.Outbox, func(n natural) bool { return n.MessageID == s.Asking })
+}
+
+// waits lets the messages of a run wait until something is seen.
+func (s *TurnState) waits(runID string) { s.Pass.Waiting = append(s.Pass.Waiting, runID) }
+
 // looked takes what the session shows: for the delivery, or for a natural message
 // that may have gone under an earlier claim.
 func (s *TurnState) looked(found Resolution) {
-	s.Pass.Looked = true
-	if s.Delivery != nil {
-		s.Delivery.Found = found
+	i := s.asking()
+	if i < 0 {
+		s.Pass.Looked, s.Delivery.Found = true, found
 		return
 	}
-	if n := s.Outbox[0]; found == n.Resolution {
-		s.Outbox, s.Pass.Looked = s.Outbox[1:], false
+	n := &s.Outbox[i]
+	n.Looked = true
+	if found == n.Resolution {
 		s.Shown = append(s.Shown, n.IntentID)
+		s.Outbox = slices.Delete(s.Outbox, i, i+1)
 	}
 }
 
 func (s *TurnState) found(seen TurnSeen) error {
-	pending, err := decodeAnswer[*Intent](seen)
+	n := s.Outbox[s.asking()]
 	if seen.Kind == SeenRefused {
-		s.Pass.Blocked = true
+		s.waits(n.RunID)
 		return nil
 	}
-	s.Pass.Free, s.Pass.Blocked = pending == nil, pending != nil
-	return err
+	pending, err := decodeAnswer[*Intent](seen)
+	switch {
+	case err != nil:
+		return err
+	case pending != nil:
+		s.waits(n.RunID)
+	default:
+		s.Pass.Free = n.MessageID
+	}
+	return nil
 }
 
 // claimed takes an intent to deliver. A natural message for which no turn is owed
 // goes as it is.
 func (s *TurnState) claimed(seen TurnSeen, m Moment) error {
+	i := s.asking()
 	if seen.Kind == SeenRefused {
-		s.Pass.Blocked = true
+		s.notClaimed(i)
 		if !codeIn(seen.Error).open() {
 			s.Token = "" // it was not claimed, for certain
 		}
 		return nil
 	}
-	natural := s.ForRun
-	claimed, err := claimedIn(seen, natural)
+	claimed, err := claimedIn(seen, i >= 0)
 	if err != nil {
 		return err
 	}
@@ -80,18 +98,31 @@ func (s *TurnState) claimed(seen TurnSeen, m Moment) error {
 		return badRequest("seen.answer", "is not the answer of the step %s", seen.Step)
 	}
 	s.Token = ""
-	if claimed == nil {
-		s.Pass.Free, s.Pass.Blocked = natural, !natural
+	switch {
+	case claimed == nil && i >= 0:
+		s.Pass.Free = s.Outbox[i].MessageID
+		return nil
+	case claimed == nil:
+		s.Pass.Blocked = true
 		return nil
 	}
 	s.Delivery = &delivery{Intent: *claimed, RenewedMS: m.Now.UnixMilli()}
 	s.Pass.Looked = false
-	if natural {
-		first := s.Outbox[0]
-		first.IntentID = claimed.IntentID
-		s.Delivery.Natural, s.Outbox = &first, s.Outbox[1:]
+	if i >= 0 {
+		n := s.Outbox[i]
+		n.IntentID = claimed.IntentID
+		s.Delivery.Natural, s.Outbox = &n, slices.Delete(s.Outbox, i, i+1)
 	}
 	return nil
+}
+
+// notClaimed lets wait what asked for the claim.
+func (s *TurnState) notClaimed(i int) {
+	if i >= 0 {
+		s.waits(s.Outbox[i].RunID)
+		return
+	}
+	s.Pass.Blocked = true
 }
 
 func claimedIn(seen TurnSeen, natural bool) (*Intent, error) {
@@ -118,15 +149,9 @@ func (s *TurnState) confirm(intentID string) {
 // session shows it.
 func (s *TurnState) sent(seen TurnSeen, m Moment) {
 	d := s.Delivery
-	switch {
-	case d == nil && seen.Kind == SeenSent:
-		if s.IdleSinceMS > 0 { // it uses the idle boundary up, though it is not waited for
-			s.LastSend = &send{AtMS: m.Now.UnixMilli(), Turn: s.Pass.Turn}
-		}
-		s.Outbox = s.Outbox[1:]
-		s.Pass.Free, s.Pass.Looked = false, false
-	case d == nil:
-		s.Pass.Blocked = true // it stays in the outbox
+	switch i := s.asking(); {
+	case i >= 0:
+		s.sentAsItIs(i, seen.Kind == SeenSent, m)
 	case seen.Kind == SeenSent:
 		now := send{IntentID: d.Intent.IntentID, AtMS: m.Now.UnixMilli(), Turn: s.Pass.Turn}
 		s.confirm(now.IntentID)
@@ -138,6 +163,18 @@ func (s *TurnState) sent(seen TurnSeen, m Moment) {
 	default:
 		s.refused(seen)
 	}
+}
+
+// sentAsItIs takes what came of a natural message for which no turn is owed.
+func (s *TurnState) sentAsItIs(i int, sent bool, m Moment) {
+	if !sent {
+		s.waits(s.Outbox[i].RunID) // it stays in the outbox
+		return
+	}
+	if s.IdleSinceMS > 0 { // it uses the idle boundary up, though it does not wait for one
+		s.LastSend = &send{AtMS: m.Now.UnixMilli(), Turn: s.Pass.Turn}
+	}
+	s.Outbox = slices.Delete(s.Outbox, i, i+1)
 }
 
 // resolved ends a delivery. A natural message whose intent was resolved on another
@@ -177,7 +214,7 @@ func (s *TurnState) drop() {
 		s.Outbox = append([]natural{*n}, s.Outbox...)
 	}
 	s.Delivery = nil
-	s.Pass.Looked, s.Pass.Free = false, false
+	s.Pass.Looked = false
 }
 
 // codeIn is the code of an error that crossed a face.

@@ -75,14 +75,18 @@ func (h *Host) Shutdown() error {
 
 // Prompt hands a workflow prompt to the session, Present a presentation.
 func (h *Host) Prompt(runID, messageID string) error {
-	h.natural[messageID] = Entry{CustomType: core.TypeAgentStep, Content: messageID, TriggerTurn: true}
-	return h.turn(core.TurnSeen{Kind: core.SeenNatural, RunID: runID, MessageID: messageID, Resolution: core.ByWorkflowPrompt})
+	return h.Post(runID, messageID, core.ByWorkflowPrompt, Entry{CustomType: core.TypeAgentStep, Content: messageID, TriggerTurn: true})
 }
 
 // Present hands a presentation to the session.
 func (h *Host) Present(runID, messageID string) error {
-	h.natural[messageID] = Entry{CustomType: core.TypePresentation, Content: messageID, TriggerTurn: true}
-	return h.turn(core.TurnSeen{Kind: core.SeenNatural, RunID: runID, MessageID: messageID, Resolution: core.ByPresentation})
+	return h.Post(runID, messageID, core.ByPresentation, Entry{CustomType: core.TypePresentation, Content: messageID, TriggerTurn: true})
+}
+
+// Post hands a message of a workflow to the session, as its workflow made it.
+func (h *Host) Post(runID, messageID string, path core.Resolution, e Entry) error {
+	h.natural[messageID] = e
+	return h.turn(core.TurnSeen{Kind: core.SeenNatural, RunID: runID, MessageID: messageID, Resolution: path})
 }
 
 // Abort notes an event and aborts the turn.
