@@ -113,7 +113,7 @@ func TestCase19EmptyStoreFirstLook(t *testing.T) {
 		"claimEligibleWorkflowTurnIntentsForSession": {{object{"limit": 100, "sessionId": "session"}, "[]"}},
 		"claimPendingWorkflowNotifications":          {{object{"limit": 100, "sessionId": "session"}, "[]"}},
 		"nextLaunchStep": {{object{"state": object{"runnerId": "runner"}, "seen": object{"kind": "poll", "idle": true}},
-			`{"kind":"list","op":"listRecoverableRuns","request":{"limit":10}}`}},
+			`{"kind":"list","op":"listRecoverableRuns","request":{"limit":100}}`}},
 		"nextTurnStep": {{object{"state": object{"sessionId": "session"}, "seen": object{"kind": "poll", "idle": true}},
 			`{"kind":"sweep","op":"sweepTurnIntents","request":{"sessionId":"session","limit":100}}`}},
 	}

@@ -97,6 +97,17 @@ func TestFactIsOutOfBounds(t *testing.T) {
 	f.refusesFact(ensure, withFact("schema", ""), "fallbackFacts.schema")
 }
 
+// A long name that another host stored is no reason to take one.
+func TestFactIsOutOfBoundsAsItsRow(t *testing.T) {
+	long := strings.Repeat("k", 513)
+	for field, column := range map[string]string{"workflowName": "workflow_ref", "runId": "run_id"} {
+		f := open(t)
+		f.plantTurn(object{column: long})
+		f.refusesFact("makeWorkflowTurnIntentEligible", object{"intentId": "intent", "fallbackFacts": turnFacts(object{field: long})}, "fallbackFacts."+field)
+		f.ok("makeWorkflowTurnIntentEligible", object{"intentId": "intent"})
+	}
+}
+
 // The immutable fields have the same bounds.
 func TestFieldOfAnIntentIsOutOfBounds(t *testing.T) {
 	f := open(t)
@@ -206,6 +217,25 @@ func TestSecretOfAStoredReasonIsTold(t *testing.T) {
 		intent := decode[core.Intent](t, f.answer("getWorkflowTurnIntent", object{"intentId": "intent"}))
 		if text := core.FallbackMessage(intent).Content; strings.Contains(text, secret) {
 			t.Errorf("the message tells %s: %s", secret, text)
+		}
+	}
+}
+
+// What another host stored of a run's error is made safe before it is a reason.
+func TestSecretOfAStoredErrorBecomesAReason(t *testing.T) {
+	for secret, message := range secretReasons {
+		f := turnRun(t, "failed")
+		f.exec("UPDATE workflow_run_queue SET error_message = ?", message)
+		f.oweFirst()
+		f.list("sweepTurnIntents", object{"limit": 1})
+		swept := f.onlyIntent().text("fallback_facts_json")
+
+		f = turnRun(t, "parked")
+		f.exec("UPDATE workflow_run_queue SET error_message = ?", message)
+		f.oweFirst()
+		f.ok("cancelPreparedRun", cancelRun("agent", nil))
+		if ended := f.onlyIntent().text("fallback_facts_json"); strings.Contains(swept, secret) || strings.Contains(ended, secret) {
+			t.Errorf("%s is stored: %s, %s", secret, swept, ended)
 		}
 	}
 }

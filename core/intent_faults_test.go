@@ -148,6 +148,21 @@ func TestFailureToldInOtherWordsOwesASecondTurn(t *testing.T) {
 	}
 }
 
+// So it is where no feed tells of it.
+func TestFailureWithoutAFeedOwesASecondTurn(t *testing.T) {
+	kinds := map[string]turnSource{"failed": ofFailure, "timedOutTerminal": ofTerminal, "crashedBeforePrompt": ofCrash, "launchFailed": ofLaunch}
+	for first, made := range kinds {
+		for second := range kinds {
+			f := turnRun(t, "failed")
+			f.ok("noteTurnEvent", noteOf(first, nil))
+			f.due("t", 1)
+			f.ok(resolveOp, resolveTurn(made.intentID(), "t", "fallback"))
+			equal(t, first+", then "+second, f.ok("noteTurnEvent", noteOf(second, nil)).text("outcome"), "known")
+			f.onlyIntent()
+		}
+	}
+}
+
 // What a failure owed was paid by the turn that it joined: once that was delivered,
 // being told of the failure by itself owes no second one.
 func TestFailureThatJoinedATurnIsToldAgain(t *testing.T) {

@@ -156,6 +156,19 @@ func TestOddDeliveryLeaseLivesForEver(t *testing.T) {
 	}
 }
 
+// A live claim without a token is not that of a caller without one.
+func TestClaimWithoutATokenIsTaken(t *testing.T) {
+	f := open(t)
+	own := object{"delivery_claim_token": "", "delivery_claim_expires_at": epoch.Add(lease).UnixMilli()}
+	f.plantTurn(own.with(object{"eligible_at": stamp(0)}))
+	f.plantReport(own)
+	before := f.dump()
+	equal(t, "fallback", string(f.answer(forFallback, object{"sessionId": "own", "limit": 1})), "[]")
+	equal(t, "reports", string(f.answer(claimNews, object{"sessionId": "own", "limit": 1})), "[]")
+	f.fails(forRun, object{"runId": "run", "sessionId": "own"}, core.CodeClaimLive)
+	equal(t, "store", strings.Join(f.dump(), "\n"), strings.Join(before, "\n"))
+}
+
 // A lease that another host stored as a real number is one.
 func TestRealDeliveryLeaseIsNone(t *testing.T) {
 	plant := func() *fixture {
@@ -192,7 +205,7 @@ func TestIntentWithoutAnID(t *testing.T) {
 			if _, err := f.call(ensure, owed(nil)); core.CodeOf(err) != core.CodeIntentPending {
 				t.Errorf("another one is in the way: %v", err)
 			}
-			f.ok("noteTurnEvent", noteOf("agentCancel", nil))
+			equal(t, "an event", f.ok("noteTurnEvent", noteOf("agentCancel", nil)).text("outcome"), "none")
 			equal(t, "rows", f.quoted(), before)
 			have := f.ok("finishRunningRun", held("run", "tok").with(object{"status": "failed", "errorCode": "run_failed"}))
 			equal(t, "the run", have.text("status"), "failed")

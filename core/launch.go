@@ -172,6 +172,7 @@ type held struct {
 	Token     string      `json:"token,omitempty"`
 	ExpiresAt string      `json:"expiresAt,omitempty"` // as last seen; "" is not known
 	RenewedMS int64       `json:"renewedMs,omitempty"`
+	EndMS     int64       `json:"endMs,omitempty"` // of the lease, as far as it is known to live
 	Digest    string      `json:"digest,omitempty"`
 	Finding   *Finding    `json:"finding,omitempty"`
 	Regain    bool        `json:"regain,omitempty"` // its lease lapsed, and nobody replaced us

@@ -2,10 +2,6 @@ package core
 
 import "slices"
 
-// launchPage is how many runs are listed at once: with all that a row may hold, a
-// page fits into a message of any face.
-const launchPage = 10
-
 // Next takes what a host saw and returns its next step. Only a result that cannot
 // be read is an error, and changes nothing.
 func (s *LaunchState) Next(seen LaunchSeen, m Moment) (LaunchStep, error) {
@@ -157,7 +153,7 @@ func (s *LaunchState) rest(m Moment) LaunchStep {
 	case s.Closed || !s.Pass.MayStart:
 		return LaunchStep{Kind: DoWait}
 	case !s.Pass.Listed:
-		return s.op(DoList, "listRecoverableRuns", RecoverableRequest{SessionID: s.SessionID, RunID: s.RunID, Limit: launchPage})
+		return s.op(DoList, "listRecoverableRuns", RecoverableRequest{SessionID: s.SessionID, RunID: s.RunID, Limit: MaxList})
 	case len(s.Todo) > 0:
 		first := s.Todo[0]
 		s.Todo = s.Todo[1:]

@@ -38,7 +38,7 @@ func (s *LaunchState) result(seen LaunchSeen, m Moment) (LaunchStep, error) {
 		}
 	default:
 		if refused {
-			s.refused(asked, errorIn(seen.Error))
+			s.refused(asked, errorIn(seen.Error), m)
 			return LaunchStep{}, nil
 		}
 		return s.done(asked, run, m), nil
@@ -78,7 +78,7 @@ func (s *LaunchState) listed(seen LaunchSeen) error {
 		return badRequest("seen.answer", "is not the answer of the step %s", DoList)
 	}
 	s.Asked, s.Pass.Listed, s.Pass.Blocked = "", true, seen.Kind != LaunchAnswered
-	s.Pass.Full, s.Pass.Settled, s.Todo = len(runs) == launchPage, false, nil
+	s.Pass.Full, s.Pass.Settled, s.Todo = len(runs) == MaxList, false, nil
 	for _, run := range runs {
 		if run.Status != Queued {
 			s.Todo = append(s.Todo, expiredRun{run.RunID, run.Status, run.ClaimToken})
@@ -99,7 +99,8 @@ func (s *LaunchState) claimed(run *Run, refused bool, seen LaunchSeen, m Moment)
 	if run == nil {
 		return LaunchStep{}
 	}
-	s.Hold = &held{RunID: run.RunID, Phase: phaseBuild, Token: run.ClaimToken, RenewedMS: m.Now.UnixMilli(), ExpiresAt: text(run.ClaimExpiresAt)}
+	s.Hold = &held{RunID: run.RunID, Phase: phaseBuild, Token: run.ClaimToken, RenewedMS: m.Now.UnixMilli()}
+	s.Hold.lease(*run)
 	if s.Closed {
 		s.Hold.Phase = phaseRelease
 		return LaunchStep{}
@@ -149,14 +150,16 @@ func (s *LaunchState) stopped() {
 func (s *LaunchState) done(asked LaunchStepKind, run *Run, m Moment) LaunchStep {
 	h := s.Hold
 	hold := func() {
-		h.Token, h.ExpiresAt, h.RenewedMS = or(run.ClaimToken, h.Token), text(run.ClaimExpiresAt), m.Now.UnixMilli()
+		h.Token, h.RenewedMS = or(run.ClaimToken, h.Token), m.Now.UnixMilli()
+		h.lease(*run)
 	}
 	switch asked {
 	case DoRenew:
 		hold()
 		s.Pass.Look = false
 	case DoVerify:
-		h.ExpiresAt, s.Pass.Look = text(run.ClaimExpiresAt), false
+		h.lease(*run)
+		s.Pass.Look = false
 		switch h.Phase {
 		case phaseBuilt:
 			h.Phase = phaseWrite
@@ -170,7 +173,7 @@ func (s *LaunchState) done(asked LaunchStepKind, run *Run, m Moment) LaunchStep 
 			h.Phase = phaseTaken
 		}
 	case DoMarkRunning:
-		h.ExpiresAt = text(run.ClaimExpiresAt)
+		h.lease(*run)
 		return s.run(false)
 	case DoRecover:
 		s.Token = ""
@@ -183,6 +186,14 @@ func (s *LaunchState) done(asked LaunchStepKind, run *Run, m Moment) LaunchStep 
 		s.Hold, s.Pass.Settled = nil, true
 	}
 	return LaunchStep{}
+}
+
+// lease keeps the end of the lease that a run was seen with.
+func (h *held) lease(run Run) {
+	h.ExpiresAt = text(run.ClaimExpiresAt)
+	if end, ok := parseTime(h.ExpiresAt); ok {
+		h.EndMS = end.UnixMilli()
+	}
 }
 
 // run lets the engine act, unless the host is shutting down.
@@ -202,9 +213,11 @@ func (s *LaunchState) run(resumed bool) LaunchStep {
 const leaseWasOver = "its lease was over before it was running"
 
 // refused takes why an op on the run that is held did not happen.
-func (s *LaunchState) refused(asked LaunchStepKind, e Error) {
+func (s *LaunchState) refused(asked LaunchStepKind, e Error, m Moment) {
 	h := s.Hold
 	switch {
+	case e.Code.open() && h.Phase == phaseRunning && h.End == nil && m.Now.UnixMilli() >= h.EndMS:
+		h.Stop = StopClaimLost // another runner may have it by now, and we cannot ask
 	case e.Code.open():
 		s.Pass.Blocked = true
 		if asked == DoRenew {

@@ -23,7 +23,8 @@ const (
 	MaxPayloadBytes = 8 << 10          // a host's event payload, as canonical JSON
 	MaxReasonUnits  = 8192             // the reason in facts, in UTF-16 code units
 	MaxContentBytes = 64 << 10         // the content of a notification
-	MaxStateBytes   = 4 << 20          // a coordinator's state, and an answer that it is shown
+	MaxStateBytes   = 4 << 20          // a coordinator's state
+	MaxAnswerBytes  = 16 << 20         // an answer that a coordinator is shown
 	MaxList         = 100              // rows of one list
 	DefaultLease    = 30 * time.Second // of a claim
 	MaxLease        = time.Hour
@@ -75,7 +76,7 @@ var rules = map[string]rule{
 	"engine":      oneOf([]EngineOutcome{EngineDone, EngineFailed, EngineWaiting, EnginePaused}),
 	"turnState":   {`the state of the last answer; at first {"sessionId":...}`, isObject(MaxStateBytes)},
 	"launchState": {`the state of the last answer; at first {"runnerId":...}, with a "sessionId" but for a detached host`, isObject(MaxStateBytes)},
-	"answer":      {"JSON of at most 4 MiB", maxJSON(MaxStateBytes)},
+	"answer":      {"JSON of at most 16 MiB", maxJSON(MaxAnswerBytes)},
 	"index":       inRange(1, 1<<53),
 	"skip":        inRange(0, 1<<53),
 	"report":      oneOf([]NotificationKind{NotifyProgress, NotifyFinal}),

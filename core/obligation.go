@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/pi-workflows/wfcore/core/safetext"
@@ -65,8 +66,11 @@ func (s *Store) NoteTurnEvent(ctx context.Context, req NoteTurnRequest) (TurnNot
 		return TurnNote{}, err
 	}
 	transact := s.write
-	if policyOf(req.Kind).creates == createsForStep {
+	switch policyOf(req.Kind).creates {
+	case createsForStep:
 		transact = s.writeBeforeAbort
+	case "":
+		transact = s.read // it changes nothing
 	}
 	return answer(ctx, transact, func(t *tx) (TurnNote, error) {
 		run, err := t.get(req.RunID)
@@ -88,16 +92,22 @@ func (s *Store) NoteTurnEvent(ctx context.Context, req NoteTurnRequest) (TurnNot
 	})
 }
 
-// note applies the policy to an event that is told by itself. Where the feed has
-// the failure, what it owed was paid with it, and it is not owed again.
+// note applies the policy to an event that is told by itself. Where the feed has a
+// failure, what it owed was paid with it, and it is not owed again; where it has a
+// cancellation, it knows whose act that was. Private input does not leave in a reason.
 func (t *tx) note(run db.Run, e turn) (TurnNote, error) {
-	if policyOf(e.kind).creates == createsUnlessAborted {
-		failures, err := t.RunEventFailures(t, db.RunEventFailuresParams{RunID: run.RunID})
-		if err != nil {
-			return TurnNote{}, err
-		}
-		e.paid = failures > 0
+	ends, err := t.RunEventEnds(t, db.RunEventEndsParams{RunID: run.RunID})
+	if err != nil {
+		return TurnNote{}, err
 	}
+	e.paid = ends.Failures > 0
+	switch {
+	case ends.AgentCancellations > 0:
+		e.origin = OriginAgent
+	case ends.Cancellations > 0:
+		e.origin = OriginUser
+	}
+	e.reason = InputHider(json.RawMessage(run.InputJSON))(e.reason)
 	return t.owe(run, e)
 }
 
@@ -130,8 +140,8 @@ func (t *tx) owe(run db.Run, e turn) (TurnNote, error) {
 	}
 	id := identityOf(e.sourceOf(run.RunID, session), run.WorkflowRef, "", "")
 	row, ok, err := t.createIntent(id, factsFor(run, e, Facts{Cause: id.Cause, NodeID: column(id.NodeID), AttemptID: column(id.AttemptID)}), e.eligible())
-	if !ok {
-		return none, err // a pending row without an id is in the way, which its host has to settle
+	if err == nil && !ok { // another host's row is in the way, which only that can settle
+		return none, t.event(run, EventTurnIntentFailed, nil, payload{"intentId": id.intentID})
 	}
 	return noteOf(NoteCreated, row), err
 }

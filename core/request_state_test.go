@@ -79,7 +79,7 @@ func TestNullIsAnAnswer(t *testing.T) {
 	} {
 		state := c.state.with(object{"asked": c.asked, "pass": c.pass})
 		if c.outbox != nil {
-			state["outbox"] = c.outbox
+			state["outbox"], state["asking"] = c.outbox, "message"
 		}
 		step, err := f.coordinate(c.op, state, object{"kind": "answered", "step": c.asked, "answer": nil})
 		if err != nil || step.text("kind") != c.then {

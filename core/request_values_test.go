@@ -155,7 +155,7 @@ var badValues = map[string][]any{
 	"content": {"", units(64<<10 + 1)},
 	"index":   {0, -1, 1.5, 1e17},
 	"skip":    {-1, 0.5, 1e17},
-	"answer":  {units(4<<20 - 1)},
+	"answer":  {units(16<<20 - 1)},
 	"facts":   badFacts(),
 
 	"turnState":   {[]int{}, "text", 1, object{}, object{"sessionId": ""}, object{"sessionId": 1}, object{"runnerId": "r"}, object{"x": units(4 << 20)}},
@@ -200,7 +200,7 @@ var goodValues = map[string][]any{
 	"content": {"k", units(64 << 10), "a\nb\x1b[0m"},
 	"index":   {1, 1 << 53},
 	"skip":    {0, 1 << 53},
-	"answer":  {nil, 1, "text", []int{}, units(4<<20 - 2)},
+	"answer":  {nil, 1, "text", []int{}, units(16<<20 - 2)},
 	"facts": {
 		soundFacts.with(object{"reason": units(8192)}), soundFacts.with(object{"reason": faces(4096)}), soundFacts.with(object{"reason": ""}),
 		soundFacts.with(object{"nodeId": nil, "attemptId": nil, "reason": nil}), soundFacts.with(object{"nodeId": units(512), "observedState": "k", "handoff": true}),

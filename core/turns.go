@@ -19,9 +19,10 @@ const (
 	SeenSettled      TurnSeenKind = "settled" // a turn has ended for good
 	SeenPoll         TurnSeenKind = "poll"    // now and then, every 3 s by default
 	SeenActivity     TurnSeenKind = "activity"
-	SeenNatural      TurnSeenKind = "natural" // a workflow prompt or presentation wants to go
-	SeenAbort        TurnSeenKind = "abort"   // a turn is about to be aborted
-	SeenEnded        TurnSeenKind = "ended"   // a run ended, and that was stored or not
+	SeenNatural      TurnSeenKind = "natural"   // a workflow prompt or presentation wants to go
+	SeenWithdrawn    TurnSeenKind = "withdrawn" // those of a run that have not gone shall not go
+	SeenAbort        TurnSeenKind = "abort"     // a turn is about to be aborted
+	SeenEnded        TurnSeenKind = "ended"     // a run ended, and that was stored or not
 	SeenShutdown     TurnSeenKind = "shutdown"
 	// The results of a step.
 	SeenAnswered   TurnSeenKind = "answered"
@@ -33,7 +34,7 @@ const (
 )
 
 var turnSeenKinds = []TurnSeenKind{
-	SeenSessionStart, SeenSettled, SeenPoll, SeenActivity, SeenNatural, SeenAbort, SeenEnded, SeenShutdown,
+	SeenSessionStart, SeenSettled, SeenPoll, SeenActivity, SeenNatural, SeenWithdrawn, SeenAbort, SeenEnded, SeenShutdown,
 	SeenAnswered, SeenRefused, SeenLooked, SeenSent, SeenSendFailed, SeenDone,
 }
 
@@ -48,8 +49,8 @@ type TurnSeen struct {
 	Held bool `json:"held,omitempty" check:"flag"`
 	// Turn counts the turns that have started in the session since its host started.
 	Turn int64 `json:"turn,omitempty" check:"seq"`
-	// MessageID is the host's name of a natural message, Resolution its path and RunID
-	// its run, which is also that of `ended`.
+	// MessageID is the host's name of a natural message, also of one that was found;
+	// Resolution is its path and RunID its run, which is also that of `ended`.
 	MessageID  string     `json:"messageId,omitempty" check:"key"`
 	Resolution Resolution `json:"resolution,omitempty" check:"resolution"`
 	RunID      string     `json:"runId,omitempty" check:"known"`
@@ -121,9 +122,6 @@ type TurnState struct {
 	Asking   string    `json:"asking,omitempty"`
 	Delivery *delivery `json:"delivery,omitempty"`
 	Outbox   []natural `json:"outbox,omitempty"`
-	// Shown are intents whose message in the session is of a natural message that is
-	// done with: one that comes later is not it.
-	Shown []string `json:"shown,omitempty"`
 	// Unconfirmed are sends that no session has shown yet, and LastSend the latest of
 	// all: the next message waits for another idle boundary.
 	Unconfirmed []send `json:"unconfirmed,omitempty"`
@@ -156,6 +154,7 @@ type delivery struct {
 	Intent    Intent     `json:"intent"` // with its claim token
 	Natural   *natural   `json:"natural,omitempty"`
 	Found     Resolution `json:"found,omitempty"`
+	Own       bool       `json:"own,omitempty"` // what was found is its natural message
 	RenewedMS int64      `json:"renewedMs"`
 	Failed    bool       `json:"failed,omitempty"` // its send
 }
@@ -165,16 +164,17 @@ type natural struct {
 	MessageID  string     `json:"messageId"`
 	Resolution Resolution `json:"resolution"`
 	RunID      string     `json:"runId"`
-	// IntentID is that of an earlier claim, under which it may have gone.
+	// IntentID is that under which it went, without being seen yet.
 	IntentID string `json:"intentId,omitempty"`
 	Looked   bool   `json:"looked,omitempty"` // for that one, in this pass
 }
 
 // send is when a message of an intent was sent.
 type send struct {
-	IntentID string `json:"intentId"`
-	AtMS     int64  `json:"atMs"`
-	Turn     int64  `json:"turn"`
+	IntentID  string `json:"intentId"`
+	MessageID string `json:"messageId,omitempty"` // of a natural message
+	AtMS      int64  `json:"atMs"`
+	Turn      int64  `json:"turn"`
 	// Settled says that a turn that began later has ended.
 	Settled bool `json:"settled,omitempty"`
 }

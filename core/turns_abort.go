@@ -25,6 +25,7 @@ type abort struct {
 	Stored   bool            `json:"stored,omitempty"`
 	Nothing  bool            `json:"nothing,omitempty"` // is owed
 	Lost     bool            `json:"lost,omitempty"`    // its outcome could not be stored
+	Asked    bool            `json:"asked,omitempty"`   // its step is the one that is awaited
 }
 
 type abortState string
@@ -34,14 +35,19 @@ const (
 	abortNoted   abortState = "noted"   // the intent was stored, or could not be
 	abortDone    abortState = "done"    // the turn was aborted and is not stored: the outcome is awaited
 	abortLost    abortState = "lost"    // the outcome could not be stored either
-	abortTold    abortState = "told"    // and the user knows
+	abortTold    abortState = "told"    // and the user knows; it may be stored by now
+	abortFailed  abortState = "failed"  // it is not
 	abortSettled abortState = "settled" // nothing is left to do
 )
 
 func (a *aborts) begin(note NoteTurnRequest, session string) {
 	a.Aborting = true
 	note.SessionID = session
-	entry := abort{Note: note, State: abortBegun, IntentID: note.turn().sourceOf(note.RunID, session).IntentID()}
+	event := note.turn()
+	entry := abort{Note: note, State: abortBegun, IntentID: event.sourceOf(note.RunID, session).IntentID()}
+	if event.quiet() {
+		entry.State, entry.Nothing = abortNoted, true // whatever is stored
+	}
 	if slices.ContainsFunc(a.Entries, func(e abort) bool { return e.IntentID == entry.IntentID && e.State == abortBegun }) {
 		return
 	}
@@ -55,11 +61,11 @@ func (a *aborts) ended(runID string, stored bool) {
 		e := &a.Entries[i]
 		switch {
 		case e.Note.RunID != runID:
-		case e.State == abortDone && stored:
-			e.State = abortSettled
+		case stored && e.State != abortBegun && e.State != abortNoted:
+			e.State = abortSettled // also what was lost before
 		case e.State == abortDone:
 			e.State = abortLost
-		default: // told before the turn was aborted
+		case e.State == abortBegun || e.State == abortNoted: // told before the turn was aborted
 			e.Stored, e.Lost = e.Stored || stored, !stored
 		}
 	}
@@ -68,17 +74,18 @@ func (a *aborts) ended(runID string, stored bool) {
 // next is the step of the first entry that has one; a turn that is to be aborted goes
 // before what others still have to tell.
 func (a *aborts) next() (TurnStep, bool) {
-	a.Entries = slices.DeleteFunc(a.Entries, func(e abort) bool { return e.State == abortSettled })
+	a.Entries = slices.DeleteFunc(a.Entries, func(e abort) bool { return e.State == abortSettled && !e.Asked })
 	if a.Asked != "" {
 		return TurnStep{}, false
 	}
 	for _, urgent := range []bool{true, false} {
-		for _, e := range a.Entries {
+		for i := range a.Entries {
+			e := &a.Entries[i]
 			step := e.step()
 			if step.Kind == "" || urgent != e.urgent() || step.Kind == StepRecord && a.Tried {
 				continue
 			}
-			a.Asked = step.Kind
+			a.Asked, e.Asked = step.Kind, true
 			return step, true
 		}
 	}
@@ -97,6 +104,8 @@ func (e abort) step() TurnStep {
 	case abortLost:
 		return TurnStep{Kind: StepReport, RunID: e.Note.RunID, IntentID: e.IntentID, GuaranteeLost: true}
 	case abortTold:
+		return opStep(StepRecord, "getWorkflowTurnIntent", IntentRequest{e.IntentID})
+	case abortFailed:
 		payload, _ := json.Marshal(map[string]string{"intentId": e.IntentID})
 		return opStep(StepRecord, "recordRunEvent", RecordEventRequest{RunID: e.Note.RunID, Type: EventTurnIntentFailed, Payload: payload})
 	}
@@ -107,9 +116,9 @@ func (e abort) step() TurnStep {
 func (a *aborts) answered(seen TurnSeen) {
 	a.Asked = ""
 	for i := range a.Entries {
-		if e := &a.Entries[i]; e.step().Kind == seen.Step {
+		if e := &a.Entries[i]; e.Asked {
+			e.Asked = false
 			a.Tried = !e.advance(seen) || a.Tried
-			return
 		}
 	}
 }
@@ -137,9 +146,13 @@ func (e *abort) advance(seen TurnSeen) bool {
 		}
 	case abortLost:
 		e.State = abortTold
-	case abortTold:
-		if seen.Kind != SeenAnswered && codeIn(seen.Error).Info().Retryable {
+	case abortTold, abortFailed:
+		if seen.Kind == SeenRefused && codeIn(seen.Error).open() {
 			return false
+		}
+		if e.State == abortTold && seen.Kind == SeenRefused {
+			e.State = abortFailed
+			return true
 		}
 		e.State = abortSettled
 	}

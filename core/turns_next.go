@@ -57,6 +57,9 @@ func (s *TurnState) absorb(seen TurnSeen, m Moment) error {
 		s.Abort.begin(*seen.Note, s.SessionID)
 	case SeenEnded:
 		s.Abort.ended(seen.RunID, seen.Stored)
+		s.withdraw(seen.RunID, func(n natural) bool { return seen.Stored && n.Resolution == ByWorkflowPrompt })
+	case SeenWithdrawn:
+		s.withdraw(seen.RunID, func(natural) bool { return true })
 	case SeenSettled:
 		s.Abort.Aborting = false
 	case SeenPoll:
@@ -67,14 +70,23 @@ func (s *TurnState) absorb(seen TurnSeen, m Moment) error {
 	return nil
 }
 
+// withdraw takes back the natural messages of a run that have not gone.
+func (s *TurnState) withdraw(runID string, which func(natural) bool) {
+	gone := func(n natural) bool { return n.RunID == runID && n.IntentID == "" && which(n) }
+	s.Outbox = slices.DeleteFunc(s.Outbox, gone)
+	if d := s.Delivery; d != nil && d.Natural != nil && gone(*d.Natural) {
+		d.Natural, d.Failed = nil, true // its claim is given back
+	}
+}
+
 // begin starts a pass, and keeps the time for which the session has been idle. A
-// gap as long as a lease was a sleep: nobody watched.
+// gap as long as a lease, or 30 s, was a sleep: nobody watched.
 func (s *TurnState) begin(seen TurnSeen, nowMS int64) {
-	lease := leaseOr(s.LeaseMS)
+	sleep := max(leaseOr(s.LeaseMS), leaseOr(0))
 	switch {
 	case !seen.Idle:
 		s.IdleSinceMS = 0
-	case s.IdleSinceMS == 0, nowMS < s.LastMS, nowMS-s.LastMS >= lease:
+	case s.IdleSinceMS == 0, nowMS < s.LastMS, nowMS-s.LastMS >= sleep:
 		s.IdleSinceMS = nowMS
 	}
 	s.LastMS = nowMS
@@ -128,7 +140,7 @@ func (s *TurnState) choose(m Moment) TurnStep {
 	case s.Delivery != nil || s.Pass.Blocked:
 	case !s.Pass.Swept:
 		return opStep(StepSweep, "sweepTurnIntents", SweepRequest{SessionID: s.SessionID, Limit: MaxList})
-	case len(s.Outbox) == 0 && !s.Abort.Aborting && s.Pass.Sync && s.mayClaim(m):
+	case !s.Abort.Aborting && s.Pass.Sync && s.mayClaim(m):
 		return opStep(StepClaim, "claimEligibleWorkflowTurnIntentsForSession", ClaimEligibleRequest{
 			SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS, Limit: 1,
 		})
@@ -295,11 +307,11 @@ func (s *TurnState) sound() bool {
 	case StepRenew, StepResolve, StepRelease:
 		return s.Delivery != nil
 	case StepLook, StepSend:
-		return s.Delivery != nil || s.asking() >= 0
+		return s.Delivery != nil || s.Asking != ""
 	case StepFind:
-		return s.asking() >= 0
+		return s.Asking != ""
 	case "", StepSweep, StepClaim:
-		return s.Asking == "" || s.asking() >= 0
+		return true
 	}
 	return false
 }

@@ -7,11 +7,14 @@ import (
 
 // result takes what came of the step that was asked for.
 func (s *TurnState) result(seen TurnSeen, m Moment) error {
+	if s.Asking != "" && s.asking() < 0 {
+		return s.resultOfGone(seen, m)
+	}
 	switch seen.Step {
 	case StepSweep:
 		s.Pass.Swept = true // what it could not do, the next pass does
 	case StepLook:
-		s.looked(resolutionOf(seen.Found))
+		s.looked(resolutionOf(seen.Found), seen.MessageID)
 	case StepFind:
 		return s.found(seen)
 	case StepClaim:
@@ -37,6 +40,20 @@ func (s *TurnState) result(seen TurnSeen, m Moment) error {
 	return nil
 }
 
+// resultOfGone takes what came of a step about a natural message that was withdrawn
+// meanwhile: a claim for it is given back.
+func (s *TurnState) resultOfGone(seen TurnSeen, m Moment) error {
+	if seen.Step != StepClaim || seen.Kind == SeenRefused {
+		return nil
+	}
+	claimed, err := claimedIn(seen, true)
+	if claimed != nil && err == nil {
+		s.Delivery = &delivery{Intent: *claimed, RenewedMS: m.Now.UnixMilli(), Failed: true}
+	}
+	s.Token = ""
+	return err
+}
+
 // asking is the place of the natural message that the step is about, or -1.
 func (s *TurnState) asking() int {
 	return slices.IndexFunc(s.Outbox, func(n natural) bool { return n.MessageID == s.Asking })
@@ -46,19 +63,29 @@ func (s *TurnState) asking() int {
 func (s *TurnState) waits(runID string) { s.Pass.Waiting = append(s.Pass.Waiting, runID) }
 
 // looked takes what the session shows: for the delivery, or for a natural message
-// that may have gone under an earlier claim.
-func (s *TurnState) looked(found Resolution) {
-	i := s.asking()
-	if i < 0 {
-		s.Pass.Looked, s.Delivery.Found = true, found
+// that went under an earlier claim.
+func (s *TurnState) looked(found Resolution, messageID string) {
+	if i := s.asking(); i >= 0 {
+		n := &s.Outbox[i]
+		n.Looked = true
+		if s.isShown(*n, n.IntentID, found, messageID) {
+			s.Outbox = slices.Delete(s.Outbox, i, i+1)
+		}
 		return
 	}
-	n := &s.Outbox[i]
-	n.Looked = true
-	if found == n.Resolution {
-		s.Shown = append(s.Shown, n.IntentID)
-		s.Outbox = slices.Delete(s.Outbox, i, i+1)
+	d := s.Delivery
+	s.Pass.Looked, d.Found = true, found
+	d.Own = d.Natural != nil && s.isShown(*d.Natural, d.Intent.IntentID, found, messageID)
+}
+
+// isShown says whether what the session shows of an intent is this natural message,
+// and not another one of its run: by its name, or where the host has none by what
+// was sent.
+func (s *TurnState) isShown(n natural, intentID string, found Resolution, messageID string) bool {
+	if i := slices.IndexFunc(s.Unconfirmed, isSendOf(intentID)); messageID == "" && i >= 0 {
+		messageID = s.Unconfirmed[i].MessageID
 	}
+	return found == n.Resolution && messageID == n.MessageID
 }
 
 func (s *TurnState) found(seen TurnSeen) error {
@@ -84,8 +111,12 @@ func (s *TurnState) found(seen TurnSeen) error {
 func (s *TurnState) claimed(seen TurnSeen, m Moment) error {
 	i := s.asking()
 	if seen.Kind == SeenRefused {
-		s.notClaimed(i)
-		if !codeIn(seen.Error).open() {
+		open := codeIn(seen.Error).open()
+		if i >= 0 {
+			s.waits(s.Outbox[i].RunID)
+		}
+		s.Pass.Blocked = s.Pass.Blocked || i < 0 || open
+		if !open {
 			s.Token = "" // it was not claimed, for certain
 		}
 		return nil
@@ -106,23 +137,24 @@ func (s *TurnState) claimed(seen TurnSeen, m Moment) error {
 		s.Pass.Blocked = true
 		return nil
 	}
+	if claimed.FallbackFacts, err = briefFacts(*claimed); err != nil {
+		return err
+	}
 	s.Delivery = &delivery{Intent: *claimed, RenewedMS: m.Now.UnixMilli()}
 	s.Pass.Looked = false
 	if i >= 0 {
 		n := s.Outbox[i]
-		n.IntentID = claimed.IntentID
 		s.Delivery.Natural, s.Outbox = &n, slices.Delete(s.Outbox, i, i+1)
 	}
 	return nil
 }
 
-// notClaimed lets wait what asked for the claim.
-func (s *TurnState) notClaimed(i int) {
-	if i >= 0 {
-		s.waits(s.Outbox[i].RunID)
-		return
-	}
-	s.Pass.Blocked = true
+// briefFacts are facts that a state can hold, whatever another host stored.
+func briefFacts(i Intent) (json.RawMessage, error) {
+	facts := readFacts(i)
+	facts.Schema, facts.WorkflowName, facts.RunID = FactsSchema, brief(facts.WorkflowName), brief(facts.RunID)
+	text, err := facts.encode()
+	return json.RawMessage(text), err
 }
 
 func claimedIn(seen TurnSeen, natural bool) (*Intent, error) {
@@ -154,6 +186,9 @@ func (s *TurnState) sent(seen TurnSeen, m Moment) {
 		s.sentAsItIs(i, seen.Kind == SeenSent, m)
 	case seen.Kind == SeenSent:
 		now := send{IntentID: d.Intent.IntentID, AtMS: m.Now.UnixMilli(), Turn: s.Pass.Turn}
+		if d.Natural != nil {
+			now.MessageID, d.Natural.IntentID = d.Natural.MessageID, now.IntentID
+		}
 		s.confirm(now.IntentID)
 		s.Unconfirmed = append(s.Unconfirmed, now)
 		s.LastSend, d.RenewedMS = &now, now.AtMS
@@ -169,6 +204,7 @@ func (s *TurnState) sent(seen TurnSeen, m Moment) {
 func (s *TurnState) sentAsItIs(i int, sent bool, m Moment) {
 	if !sent {
 		s.waits(s.Outbox[i].RunID) // it stays in the outbox
+		s.Pass.Blocked = true
 		return
 	}
 	if s.IdleSinceMS > 0 { // it uses the idle boundary up, though it does not wait for one
@@ -177,19 +213,16 @@ func (s *TurnState) sentAsItIs(i int, sent bool, m Moment) {
 	s.Outbox = slices.Delete(s.Outbox, i, i+1)
 }
 
-// resolved ends a delivery. A natural message whose intent was resolved on another
-// path still goes, as it is.
+// resolved ends a delivery. A natural message whose intent was resolved by another
+// message still goes, as it is.
 func (s *TurnState) resolved() {
 	d := s.Delivery
 	s.confirm(d.Intent.IntentID)
-	another := slices.Contains(s.Shown, d.Intent.IntentID)
-	s.Shown = slices.DeleteFunc(s.Shown, func(id string) bool { return id == d.Intent.IntentID })
 	switch {
-	case d.Natural == nil:
-	case d.Natural.Resolution == d.Found && !another:
+	case d.Own:
 		d.Natural = nil
-	default:
-		d.Natural.IntentID = "" // it goes as it is
+	case d.Natural != nil:
+		d.Natural.IntentID = ""
 	}
 	s.drop()
 }

@@ -101,9 +101,9 @@ type Querier interface {
 	// statement, so the feed cannot disagree with the queue.
 	// Append one event.
 	RunEventAppend(ctx context.Context, arg RunEventAppendParams) (RunEvent, error)
-	// Read: how often the feed says that a run has failed. Who wrote that paid what
-	// the failure owed, in the same transaction.
-	RunEventFailures(ctx context.Context, arg RunEventFailuresParams) (int64, error)
+	// Read: what the feed says of the end of a run: whether it has a failure (who wrote
+	// that paid what it owed, in the same transaction), and whose act a cancellation was.
+	RunEventEnds(ctx context.Context, arg RunEventEndsParams) (RunEventEndsRow, error)
 	// Read: how a launch went so far: its starts, and whether it ever ran or was
 	// resumed. RunRequeueExpired has the same terms as its guard.
 	RunEventLaunchHistory(ctx context.Context, arg RunEventLaunchHistoryParams) (RunEventLaunchHistoryRow, error)

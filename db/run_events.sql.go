@@ -50,23 +50,32 @@ func (q *Queries) RunEventAppend(ctx context.Context, arg RunEventAppendParams) 
 	return i, err
 }
 
-const runEventFailures = `-- name: RunEventFailures :one
-SELECT COUNT(*) FROM run_events
+const runEventEnds = `-- name: RunEventEnds :one
+SELECT
+  COUNT(CASE WHEN type IN ('failed', 'launch_failed') THEN 1 END) AS failures,
+  COUNT(CASE WHEN type = 'cancelled' THEN 1 END) AS cancellations,
+  COUNT(CASE WHEN type = 'cancelled' AND payload_json LIKE '%"origin":"agent"%' THEN 1 END) AS agent_cancellations
+FROM run_events
 WHERE run_id = CAST(?1 AS TEXT)
-  AND type IN ('failed', 'launch_failed')
 `
 
-type RunEventFailuresParams struct {
+type RunEventEndsParams struct {
 	RunID string
 }
 
-// Read: how often the feed says that a run has failed. Who wrote that paid what
-// the failure owed, in the same transaction.
-func (q *Queries) RunEventFailures(ctx context.Context, arg RunEventFailuresParams) (int64, error) {
-	row := q.db.QueryRowContext(ctx, runEventFailures, arg.RunID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
+type RunEventEndsRow struct {
+	Failures           int64
+	Cancellations      int64
+	AgentCancellations int64
+}
+
+// Read: what the feed says of the end of a run: whether it has a failure (who wrote
+// that paid what it owed, in the same transaction), and whose act a cancellation was.
+func (q *Queries) RunEventEnds(ctx context.Context, arg RunEventEndsParams) (RunEventEndsRow, error) {
+	row := q.db.QueryRowContext(ctx, runEventEnds, arg.RunID)
+	var i RunEventEndsRow
+	err := row.Scan(&i.Failures, &i.Cancellations, &i.AgentCancellations)
+	return i, err
 }
 
 const runEventLaunchHistory = `-- name: RunEventLaunchHistory :one

@@ -436,7 +436,7 @@ CROSS JOIN workflow_run_queue AS r ON r.run_id = i.run_id
 WHERE i.resolved_at IS NULL
   AND i.eligible_at IS NULL
   AND (CAST(?1 AS TEXT) = '' OR i.target_session_id = CAST(?1 AS TEXT))
-  AND typeof(i.intent_id) = 'text' AND i.intent_id <> ''
+  AND typeof(i.intent_id) = 'text' AND i.intent_id <> '' AND typeof(i.run_id) = 'text'
   AND (
     r.status = 'failed'
     OR (r.status = 'cancelled' AND EXISTS (

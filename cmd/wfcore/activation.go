@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/pi-workflows/wfcore/core"
@@ -23,14 +24,18 @@ type activation struct {
 	build, timeout time.Duration
 
 	launcher launcher
-	run      *core.Run // the claimed one, with its input
-	engine   *engine
+	run      *core.Run        // the claimed one, with its input
 	over     <-chan time.Time // the engine's time
 	ready    bool             // it said so, and that was seen
 	ended    bool             // it ended, and that was seen
 	settled  recoveries       // of runs whose runner was gone
 	problem  *core.Error      // why the last operation on the run was refused
 	refusals int              // of a store that does not answer, in a row
+	kept     bool             // the claim, which could not be released
+
+	mu          sync.Mutex // of what a signal touches
+	engine      *engine
+	interrupted bool // the engine was ended by a signal
 }
 
 // maxRefusals is how often an operation is tried that the store does not answer;
@@ -52,6 +57,7 @@ func (act *activation) work(ctx context.Context, runID, session, runner, command
 		state: core.LaunchState{SessionID: session, RunnerID: runner, LeaseMS: act.lease.Milliseconds(), RunID: runID},
 	}
 	defer act.stop()
+	defer context.AfterFunc(ctx, act.interrupt)()
 	if err := act.see(ctx, core.LaunchSeen{Kind: core.LaunchSessionStart, Idle: true}); err != nil {
 		return err
 	}
@@ -59,10 +65,29 @@ func (act *activation) work(ctx context.Context, runID, session, runner, command
 	switch {
 	case act.run == nil && act.problem != nil:
 		return act.problem
+	case act.run == nil && ctx.Err() != nil:
+		return exitError{130, "stopped before a run was claimed"}
 	case act.run == nil:
 		return core.NewError(core.CodeNotFound, nil, "nothing is queued")
 	}
 	return act.await(ctx)
+}
+
+// interrupt ends the engine at once, whatever we wait for.
+func (act *activation) interrupt() {
+	act.mu.Lock()
+	engine := act.engine
+	act.interrupted = engine == nil || !engine.ended() // how it ended must not be lost
+	act.mu.Unlock()
+	if engine != nil {
+		engine.kill()
+	}
+}
+
+func (act *activation) isInterrupted() bool {
+	act.mu.Lock()
+	defer act.mu.Unlock()
+	return act.interrupted
 }
 
 // stop ends the engine and what it started.
@@ -104,13 +129,16 @@ func (act *activation) next(ctx context.Context, tick <-chan time.Time) core.Lau
 		act.ready = true
 		return act.built()
 	case <-ended:
+		if act.isInterrupted() {
+			return core.LaunchSeen{Kind: core.LaunchShutdown}
+		}
 		return act.end()
 	case <-act.over:
 		act.over = nil
 		return act.late()
 	case <-ctx.Done():
-		if ended != nil && isClosed(ended) {
-			return act.end() // how it ended must not be lost
+		if ended != nil && isClosed(ended) && !act.isInterrupted() {
+			return act.end()
 		}
 		return core.LaunchSeen{Kind: core.LaunchShutdown}
 	case <-tick:
@@ -182,6 +210,11 @@ func (act *activation) startEngine(run *core.Run) (seen core.LaunchSeen, goesOn 
 	if _, code, err := act.currentDigest(); err != nil {
 		return act.failed(code, err.Error()), false
 	}
+	act.mu.Lock()
+	defer act.mu.Unlock()
+	if act.interrupted {
+		return seen, true // nothing new is begun
+	}
 	engine, err := startEngine(act.command, *run, act.app.say)
 	if err != nil {
 		return act.failed(core.FailureActivationFailed, err.Error()), false
@@ -227,6 +260,7 @@ func (act *activation) hear(step core.LaunchStep, run *core.Run, problem *core.E
 	case act.run == nil:
 		act.settled.hear(step, run, problem)
 	case step.Kind == core.DoRelease && problem != nil:
+		act.kept = true
 		act.app.say("the claim could not be released: %v", problem)
 	case step.Kind == core.DoRecord && problem != nil:
 		act.app.say("the lost claim could not be recorded: %v", problem)
@@ -264,6 +298,8 @@ func (act *activation) report(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case !status.Status.Terminal() && ctx.Err() != nil && act.kept:
+		return exitError{130, fmt.Sprintf("stopped; run %s can be recovered once its lease is over", act.run.RunID)}
 	case !status.Status.Terminal() && ctx.Err() != nil:
 		return exitError{130, fmt.Sprintf("stopped; run %s can be recovered at once, by `wfcore recover` or the next `wfcore activate`", act.run.RunID)}
 	case status.Status != core.Cancelled && act.problem != nil:

@@ -20,14 +20,20 @@ type launcher struct {
 	told func(step core.LaunchStep, run *core.Run, problem *core.Error)
 }
 
-// follow does what the coordinator says of a thing seen, until it waits. What is
-// known is stored also when we are told to stop.
-func (l *launcher) follow(ctx context.Context, seen core.LaunchSeen) error {
-	ctx = context.WithoutCancel(ctx)
+// follow does what the coordinator says of a thing seen, until it waits. Once we are
+// told to stop nothing new is begun; what is known is stored all the same.
+func (l *launcher) follow(until context.Context, seen core.LaunchSeen) error {
+	ctx := context.WithoutCancel(until)
 	for {
 		moment, err := l.store.Moment(ctx)
 		if err != nil {
 			return err
+		}
+		if until.Err() != nil && l.state.Asked != "" {
+			// Before the result that we hold, so that it is taken with this in mind.
+			if _, err := l.state.Next(core.LaunchSeen{Kind: core.LaunchShutdown}, moment); err != nil {
+				return err
+			}
 		}
 		step, err := l.state.Next(seen, moment)
 		if err != nil || step.Kind == core.DoWait {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // system is all that the command touches of the world.
@@ -20,7 +21,8 @@ type system struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop)   // a second signal ends us at once
+	// A second signal ends us at once; engines have had the time to be ended by then.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	signal.Ignore(syscall.SIGPIPE) // a reader that went away is a write error, and no end
 	code := run(ctx, os.Args[1:], system{os.Stdin, os.Stdout, os.Stderr, os.Getenv, isTerminal(os.Stdout)})
 	stop()

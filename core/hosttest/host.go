@@ -89,6 +89,11 @@ func (h *Host) Post(runID, messageID string, path core.Resolution, e Entry) erro
 	return h.turn(core.TurnSeen{Kind: core.SeenNatural, RunID: runID, MessageID: messageID, Resolution: path})
 }
 
+// Withdraw takes back what a run has handed in and was not sent.
+func (h *Host) Withdraw(runID string) error {
+	return h.turn(core.TurnSeen{Kind: core.SeenWithdrawn, RunID: runID})
+}
+
 // Abort notes an event and aborts the turn.
 func (h *Host) Abort(note core.NoteTurnRequest) error {
 	return h.turn(core.TurnSeen{Kind: core.SeenAbort, Note: &note})
@@ -238,8 +243,8 @@ func (h *Host) doTurn(step core.TurnStep) (seen core.TurnSeen, err error) {
 	seen.Step = step.Kind
 	switch step.Kind {
 	case core.StepLook:
-		seen.Kind = core.SeenLooked
-		seen.Found, err = h.Session.Find(step.IntentID)
+		e, err := h.Session.find(step.IntentID)
+		seen.Kind, seen.Found, seen.MessageID = core.SeenLooked, e.CustomType, e.MessageID
 		return seen, err
 	case core.StepAbort:
 		h.Session.Abort()
@@ -292,11 +297,16 @@ func (h *Host) send(step core.TurnStep) (seen core.TurnSeen, err error) {
 func (h *Host) entry(step core.TurnStep) Entry {
 	if step.MessageID != "" {
 		e := h.natural[step.MessageID]
-		e.TurnIntentID = step.IntentID
+		if step.IntentID != "" {
+			e.TurnIntentID, e.MessageID = step.IntentID, step.MessageID
+		}
 		return e
 	}
 	m := step.Message
-	return Entry{m.CustomType, m.Content, m.Details.TurnIntentID, m.Options.DeliverAs, m.Options.TriggerTurn}
+	return Entry{
+		CustomType: m.CustomType, Content: m.Content, TurnIntentID: m.Details.TurnIntentID,
+		DeliverAs: m.Options.DeliverAs, TriggerTurn: m.Options.TriggerTurn,
+	}
 }
 
 func (h *Host) call(op string, request []byte) (answer, problem json.RawMessage) {

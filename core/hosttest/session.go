@@ -7,9 +7,12 @@ import (
 
 // Entry is a message in a session.
 type Entry struct {
-	CustomType   string `json:"customType"`
-	Content      string `json:"content"`
+	CustomType string `json:"customType"`
+	Content    string `json:"content"`
+	// TurnIntentID and MessageID, the host's name of a natural message, are in the
+	// details of a message.
 	TurnIntentID string `json:"turnIntentId,omitempty"`
+	MessageID    string `json:"messageId,omitempty"`
 	// DeliverAs and TriggerTurn are the options that it was sent with.
 	DeliverAs   string `json:"deliverAs,omitempty"`
 	TriggerTurn bool   `json:"triggerTurn,omitempty"`
@@ -162,13 +165,18 @@ func (s *Session) Send(e Entry) error {
 
 // Find is the custom type of the entry that names an intent, or "".
 func (s *Session) Find(intentID string) (string, error) {
+	e, err := s.find(intentID)
+	return e.CustomType, err
+}
+
+func (s *Session) find(intentID string) (Entry, error) {
 	entries, err := s.Branch.Entries()
 	for _, e := range entries {
 		if e.TurnIntentID == intentID {
-			return e.CustomType, err
+			return e, err
 		}
 	}
-	return "", err
+	return Entry{}, err
 }
 
 // Messages counts the entries that name an intent.

@@ -58,6 +58,10 @@ func TestTurnTheStepsOfALostTurnSayTooLittle(t *testing.T) {
 
 	step = next(core.TurnSeen{Kind: core.SeenDone, Step: core.StepReport})
 	want(step, core.StepRecord)
+	turnEqual(t, "is it stored by now", step.Op, "getWorkflowTurnIntent")
+	absent := json.RawMessage(`{"code":"not_found"}`)
+	step = next(core.TurnSeen{Kind: core.SeenRefused, Step: core.StepRecord, Error: absent})
+	want(step, core.StepRecord)
 	var event core.RecordEventRequest
 	turnMust(t, json.Unmarshal(step.Request, &event))
 	turnEqual(t, "type of the event", event.Type, core.EventTurnIntentFailed)

@@ -34,7 +34,8 @@ type turnModel struct {
 	sends               map[string]turnModelSend
 	accepted            []turnModelEntry // not shown yet
 	shown               []turnModelEntry
-	natural             map[string]int // how often each was sent
+	natural             map[string]int    // how often each was sent
+	prompts             map[string]string // the runs of prompts
 }
 
 type turnModelSend struct {
@@ -48,7 +49,7 @@ type turnModelEntry struct{ intent, customType string }
 func newTurnModel(t testing.TB, tape []byte) *turnModel {
 	m := &turnModel{
 		TB: t, tape: tape, now: turnEpoch, idle: true, state: core.TurnState{SessionID: turnSession},
-		sends: map[string]turnModelSend{}, natural: map[string]int{},
+		sends: map[string]turnModelSend{}, natural: map[string]int{}, prompts: map[string]string{},
 	}
 	kind := m.take(5)
 	m.faulty, m.lies = kind > 1, kind > 3
@@ -117,11 +118,19 @@ func (m *turnModel) happens() {
 		m.posted++
 		seen.Kind, seen.MessageID, seen.Resolution = core.SeenNatural, fmt.Sprint(m.posted), core.Resolutions[m.take(2)]
 		m.natural[seen.MessageID] = 0
+		if seen.Resolution == core.ByWorkflowPrompt {
+			m.prompts[seen.MessageID] = seen.RunID
+		}
 	case 6:
 		m.idle, m.aborting = false, true
 		seen.Kind, seen.Note = core.SeenAbort, &core.NoteTurnRequest{RunID: seen.RunID, Kind: core.TurnStepTimeout, NodeID: "node", AttemptID: fmt.Sprint(m.posted)}
 	case 7:
 		seen.Kind, seen.Stored = core.SeenEnded, m.take(2) == 0
+		for id, runID := range m.prompts { // those of an ended run do not go any more
+			if seen.Stored && runID == seen.RunID && m.natural[id] == 0 {
+				delete(m.natural, id)
+			}
+		}
 	case 8, 9:
 		m.store.owe(seen.RunID, m.take(3) > 0)
 	case 10:

@@ -2,6 +2,7 @@ package hosttest_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/pi-workflows/wfcore/core"
@@ -88,6 +89,9 @@ func TestTurnASecondPromptIsTakenForTheFirst(t *testing.T) {
 func TestTurnAMessageGoesIntoAnAbortingTurn(t *testing.T) {
 	for name, owed := range map[string]bool{"owed": true, "not owed": false} {
 		for _, at := range []string{"note", "after note", "abort", "after abort", ""} {
+			if !owed && strings.HasSuffix(at, "note") {
+				continue // what owes nothing is not noted
+			}
 			t.Run(name+" "+at, func(t *testing.T) {
 				w := newTurnWorld(t)
 				w.running("run")

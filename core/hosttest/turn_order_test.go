@@ -104,7 +104,7 @@ func (m turnMix) check(w *turnWorld, intent string) {
 		}
 		if post, is := turnPosts[e.Content]; is {
 			shown = append(shown, e.Content)
-			e.TurnIntentID = ""
+			e.TurnIntentID, e.MessageID = "", ""
 			turnEqual(w, "natural message", e, post.entry)
 		}
 	}

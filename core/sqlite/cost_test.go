@@ -70,7 +70,7 @@ var costedRuns = map[string]func(q *db.Queries) error{
 		RecordedAt: nowText, RunID: "running", WorkflowRef: "w", Type: "claim_lost", PayloadJSON: "{}"}),
 	"RunEventListOfRun":     many((*db.Queries).RunEventListOfRun, db.RunEventListOfRunParams{RunID: "lapsed", Limit: 100}),
 	"RunEventList":          many((*db.Queries).RunEventList, db.RunEventListParams{AfterSeq: 10, Limit: 50}),
-	"RunEventFailures":      one((*db.Queries).RunEventFailures, db.RunEventFailuresParams{RunID: "lapsed"}),
+	"RunEventEnds":          one((*db.Queries).RunEventEnds, db.RunEventEndsParams{RunID: "lapsed"}),
 	"RunEventLaunchHistory": one((*db.Queries).RunEventLaunchHistory, db.RunEventLaunchHistoryParams{RunID: "lapsed"}),
 }
 
