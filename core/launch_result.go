@@ -230,7 +230,7 @@ func (s *LaunchState) refused(asked LaunchStepKind, e Error, m Moment) {
 	case e.Code == CodeClaimLost && asked == DoFail:
 		h.End.Late = true
 	case e.Code == CodeClaimLost && (h.Phase == phaseRunning || h.Phase == phaseResume) && asked != DoTakeOver && s.unreplaced(e):
-		h.Regain = true
+		h.Regain, h.EndMS = true, m.Now.UnixMilli()+1 // nobody has it at this instant
 	case asked == DoTakeOver && h.Phase == phaseOrphan, asked == DoRecover, h.Phase == phaseTaken, h.Phase == phaseResume:
 		s.Token, s.Hold = "", nil // another one was faster
 	default:
