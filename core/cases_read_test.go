@@ -115,7 +115,7 @@ func TestCase19EmptyStoreFirstLook(t *testing.T) {
 		"nextLaunchStep": {{object{"state": object{"runnerId": "runner"}, "seen": object{"kind": "poll", "idle": true}},
 			`{"kind":"list","op":"listRecoverableRuns","request":{"limit":100}}`}},
 		"nextTurnStep": {{object{"state": object{"sessionId": "session"}, "seen": object{"kind": "poll", "idle": true}},
-			`{"kind":"sweep","op":"sweepTurnIntents","request":{"sessionId":"session","limit":100}}`}},
+			`{"kind":"sweep","op":"sweepTurnIntents","request":{"limit":100,"sessionId":"session"}}`}},
 	}
 	for _, op := range core.Ops {
 		if op.ReadOnly && looks[op.Name] == nil {

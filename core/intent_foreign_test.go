@@ -209,6 +209,11 @@ func TestIntentWithoutAnID(t *testing.T) {
 			equal(t, "rows", f.quoted(), before)
 			have := f.ok("finishRunningRun", held("run", "tok").with(object{"status": "failed", "errorCode": "run_failed"}))
 			equal(t, "the run", have.text("status"), "failed")
+			told := ""
+			for _, event := range f.list("listRunEvents", object{"runId": "run", "limit": 100}) {
+				told += event.text("type") + " "
+			}
+			equal(t, "told", told, "queued starting running turn_intent_failed failed turn_intent_failed ")
 			equal(t, "rows", f.quoted(), before)
 			f.oweOf("sound", "own", true)
 			equal(t, "the sound one", f.due("t", 1), "i-sound")

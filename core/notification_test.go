@@ -171,6 +171,15 @@ func TestReportIsClaimedOutOfTurn(t *testing.T) {
 	f.wants("made token", made[0], object{"claimToken": madeToken, "deliveryClaimExpiresAt": stamp(time.Minute + lease + 30*time.Second)})
 }
 
+// Reports of one instant come in the order of their index.
+func TestReportsOfOneInstantAreShuffled(t *testing.T) {
+	f := open(t)
+	for _, index := range []int{6, 2, 5, 1, 4, 3} {
+		f.reported(index, nil)
+	}
+	equal(t, "claimed", f.news("t", 10), "1 2 3 4 5 6")
+}
+
 // Only the holder of the live claim delivers, and once.
 func TestReportIsDeliveredUnderAStaleToken(t *testing.T) {
 	f := open(t)

@@ -208,6 +208,31 @@ func TestFailureIsToldThatTheRunDidNotHave(t *testing.T) {
 	equal(t, "timed out", f.ok("noteTurnEvent", noteOf("timedOutTerminal", nil)).text("outcome"), "created")
 }
 
+// Whose act a cancellation was is told by its event, where there is one.
+func TestFeedIsNotAskedWhoCancelled(t *testing.T) {
+	for event, agents := range map[string]bool{`{"origin":"agent"}`: true, `{"origin":"user"}`: false, `{}`: false} {
+		for _, told := range []object{nil, byAgent, byUser} {
+			f := turnRun(t, "cancelled")
+			f.insert("run_events", object{"recorded_at": stamp(0), "run_id": "run", "workflow_ref": "flow", "type": "cancelled", "payload_json": event})
+			f.insert("run_events", object{"recorded_at": stamp(0), "run_id": "run2", "workflow_ref": "flow", "type": "cancelled", "payload_json": `{"origin":"agent"}`})
+			e := noTurn
+			if agents {
+				e = creates(ofAgent, true, "cancelled")
+			}
+			f.at(time1)
+			f.notes(event, noteOf("cancelledTerminal", told).with(object{"reason": "why"}), e, nil)
+		}
+	}
+}
+
+// An engine may quote its input, which another host has not cleared.
+func TestReasonTellsPrivateInput(t *testing.T) {
+	f := turnRun(t, "running")
+	f.exec(`UPDATE workflow_run_queue SET input_json = '{"task":"a very private phrase"}' WHERE run_id = 'run'`)
+	f.ok("noteTurnEvent", noteOf("agentCancel", object{"reason": "cannot do a very private phrase"}))
+	f.wants("facts", f.storedFacts(f.onlyIntent()), object{"reason": "cannot do [input]"})
+}
+
 func TestEventOfARunOfNobodyOwesATurn(t *testing.T) {
 	for _, c := range notePolicy {
 		f := openTurns(t)

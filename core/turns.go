@@ -116,7 +116,9 @@ type TurnState struct {
 	LeaseMS   int64  `json:"leaseMs,omitempty"`
 	// Asked is the step whose result is awaited.
 	Asked TurnStepKind `json:"asked,omitempty"`
-	Token string       `json:"token,omitempty"` // of a claim whose outcome is open
+	// Token and Open are of a claim whose outcome is open: it can be repeated.
+	Token string    `json:"token,omitempty"`
+	Open  *TurnStep `json:"open,omitempty"`
 	// Asking is the natural message that the step is about; without one it is about the
 	// delivery, or a fallback.
 	Asking   string    `json:"asking,omitempty"`

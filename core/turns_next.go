@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/pi-workflows/wfcore/core/strictjson"
 )
 
 // Next takes what a host saw and returns its next step. Only a result that cannot
@@ -129,7 +131,10 @@ func (s *TurnState) choose(m Moment) TurnStep {
 			return step
 		}
 	}
-	if s.Closed {
+	switch {
+	case s.Closed && s.Delivery == nil && s.Open != nil && !s.Pass.Blocked:
+		return *s.Open // to give it back, if it is held
+	case s.Closed:
 		return TurnStep{Kind: StepWait}
 	}
 	if n := s.waiting(); n != nil && !s.Abort.Aborting {
@@ -141,9 +146,9 @@ func (s *TurnState) choose(m Moment) TurnStep {
 	case !s.Pass.Swept:
 		return opStep(StepSweep, "sweepTurnIntents", SweepRequest{SessionID: s.SessionID, Limit: MaxList})
 	case !s.Abort.Aborting && s.Pass.Sync && s.mayClaim(m):
-		return opStep(StepClaim, "claimEligibleWorkflowTurnIntentsForSession", ClaimEligibleRequest{
+		return s.claim(opStep(StepClaim, claimForFallback, ClaimEligibleRequest{
 			SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS, Limit: 1,
-		})
+		}))
 	}
 	return TurnStep{Kind: StepWait}
 }
@@ -156,6 +161,18 @@ func (s *TurnState) waiting() *natural {
 		return nil
 	}
 	return &s.Outbox[i]
+}
+
+// The operations that claim.
+const (
+	claimForNatural  = "claimWorkflowTurnIntentForRun"
+	claimForFallback = "claimEligibleWorkflowTurnIntentsForSession"
+)
+
+// claim keeps the step, until it is answered.
+func (s *TurnState) claim(step TurnStep) TurnStep {
+	s.Open = &step
+	return step
 }
 
 // claimToken is kept until a claim is answered, so that it can be repeated.
@@ -188,9 +205,9 @@ func (s *TurnState) natural(n natural, m Moment) TurnStep {
 	case n.IntentID != "" && !n.Looked:
 		return TurnStep{Kind: StepLook, IntentID: n.IntentID}
 	case mayClaim:
-		return opStep(StepClaim, "claimWorkflowTurnIntentForRun", ClaimForRunRequest{
+		return s.claim(opStep(StepClaim, claimForNatural, ClaimForRunRequest{
 			RunID: n.RunID, SessionID: s.SessionID, ClaimToken: s.claimToken(m), LeaseMS: s.LeaseMS,
-		})
+		}))
 	}
 	return opStep(StepFind, "findPendingWorkflowTurnIntent", OwedRequest{RunID: n.RunID, SessionID: s.SessionID})
 }
@@ -251,9 +268,13 @@ func opStep(kind TurnStepKind, op string, request any) TurnStep {
 	return TurnStep{Kind: kind, Op: op, Request: encodeRequest(request)}
 }
 
+// encodeRequest is canonical, since a state that holds it is too.
 func encodeRequest(request any) json.RawMessage {
-	encoded, err := Encode(request)
-	if err != nil { // requests are plain structs
+	encoded, err := json.Marshal(request)
+	if err == nil {
+		encoded, err = strictjson.Canonical(encoded)
+	}
+	if err != nil { // requests are plain structs of texts that were checked
 		panic(err)
 	}
 	return encoded

@@ -46,12 +46,14 @@ func (s *TurnState) resultOfGone(seen TurnSeen, m Moment) error {
 	if seen.Step != StepClaim || seen.Kind == SeenRefused {
 		return nil
 	}
-	claimed, err := claimedIn(seen, true)
-	if claimed != nil && err == nil {
+	claimed, err := s.claimedIn(seen)
+	if err != nil {
+		return err
+	}
+	if s.Token, s.Open = "", nil; claimed != nil {
 		s.Delivery = &delivery{Intent: *claimed, RenewedMS: m.Now.UnixMilli(), Failed: true}
 	}
-	s.Token = ""
-	return err
+	return nil
 }
 
 // asking is the place of the natural message that the step is about, or -1.
@@ -117,18 +119,18 @@ func (s *TurnState) claimed(seen TurnSeen, m Moment) error {
 		}
 		s.Pass.Blocked = s.Pass.Blocked || i < 0 || open
 		if !open {
-			s.Token = "" // it was not claimed, for certain
+			s.Token, s.Open = "", nil // it was not claimed, for certain
 		}
 		return nil
 	}
-	claimed, err := claimedIn(seen, i >= 0)
+	claimed, err := s.claimedIn(seen)
 	if err != nil {
 		return err
 	}
 	if claimed != nil && claimed.IntentID == "" {
 		return badRequest("seen.answer", "is not the answer of the step %s", seen.Step)
 	}
-	s.Token = ""
+	s.Token, s.Open = "", nil
 	switch {
 	case claimed == nil && i >= 0:
 		s.Pass.Free = s.Outbox[i].MessageID
@@ -157,8 +159,9 @@ func briefFacts(i Intent) (json.RawMessage, error) {
 	return json.RawMessage(text), err
 }
 
-func claimedIn(seen TurnSeen, natural bool) (*Intent, error) {
-	if natural {
+// claimedIn is the intent that was claimed, or nil.
+func (s *TurnState) claimedIn(seen TurnSeen) (*Intent, error) {
+	if s.Open == nil && s.Asking != "" || s.Open != nil && s.Open.Op == claimForNatural {
 		return decodeAnswer[*Intent](seen)
 	}
 	claimed, err := decodeAnswer[[]Intent](seen)

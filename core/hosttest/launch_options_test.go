@@ -130,6 +130,25 @@ func TestLaunchALeaseHasAnotherLength(t *testing.T) {
 	}
 }
 
+// A host may name the step in what it says of a build or a run.
+//
+// Guard: that a result of build or run is awaited by no step (Next).
+func TestLaunchABuildIsItsStepsResult(t *testing.T) {
+	w := newLaunchWorld(t, launchSession)
+	w.reserve("run")
+	h := newLaunchHost(w)
+	for ok, seen := true, (core.LaunchSeen{Kind: core.LaunchPoll, Idle: true}); ok; {
+		w.must(h.next(seen))
+		step := h.step.Kind
+		if seen, ok = h.honest(&launchBytes{}); step == core.DoBuild {
+			seen.Step = step
+		}
+	}
+	launchEqual(t, "step", h.step.Kind, core.DoRun)
+	w.must(h.next(core.LaunchSeen{Kind: core.LaunchEnded, Step: core.DoRun, RunID: "run", Outcome: core.EngineDone}))
+	launchEqual(t, "step", h.step.Kind, core.DoFinish)
+}
+
 // Messages that wait are no idle session, though no turn is active.
 //
 // Guard: PendingMessages.

@@ -206,6 +206,25 @@ func TestLaunchTheTokenOfAnOpenClaimTakesAnotherRun(t *testing.T) {
 	}
 }
 
+// A claim whose outcome is open is asked for again where no turn is active.
+//
+// Guard: MayStart for an open claim (rest).
+func TestLaunchAnOpenClaimStartsInATurn(t *testing.T) {
+	for _, fault := range []launchFault{launchLost, launchHalfFails} {
+		w := newLaunchWorld(t, launchSession)
+		w.reserve("run")
+		p := w.process("p")
+		p.fault = func(string, []byte) launchFault { return fault }
+		p.sees(p.Settled, p.Poll)
+		p.fault = nil
+		p.Session.StartTurn()
+		p.polls(3)
+		launchEqual(t, "builds in the turn", w.count("build"), 0)
+		p.sees(p.Settled)
+		launchEqual(t, "acted", w.engine.Acted["run"], 1)
+	}
+}
+
 // While the store is away nobody can say whether the run is still ours: it acts until
 // its lease is over, and no longer. What had ended by then is stored later.
 //
