@@ -83,21 +83,30 @@ func (s *Store) ClaimEligibleWorkflowTurnIntentsForSession(ctx context.Context, 
 }
 
 func (t *tx) claimEligible(req ClaimEligibleRequest) ([]db.Intent, error) {
-	if req.ClaimToken != "" {
-		held, err := t.IntentFindClaimed(t, db.IntentFindClaimedParams{
+	held := func() ([]db.Intent, error) {
+		return t.IntentFindClaimed(t, db.IntentFindClaimedParams{
 			SessionID: req.SessionID, ClaimToken: req.ClaimToken, NowMS: t.nowMS, Limit: req.Limit,
 		})
-		if len(held) > 0 || err != nil {
-			return held, err
+	}
+	return claimOrHeld(t, req, held, func(c claim) ([]db.Intent, error) {
+		return t.IntentClaimEligible(t, db.IntentClaimEligibleParams{
+			SessionID: req.SessionID, ClaimToken: c.token, ClaimExpiresAt: c.expiresMS, NowMS: t.nowMS, Limit: req.Limit,
+		})
+	})
+}
+
+// claimOrHeld claims, or returns what a live token that is given holds already.
+func claimOrHeld[T any](t *tx, req ClaimEligibleRequest, held func() ([]T, error), claim func(claim) ([]T, error)) ([]T, error) {
+	if req.ClaimToken != "" {
+		if rows, err := held(); len(rows) > 0 || err != nil {
+			return rows, err
 		}
 	}
 	c, err := t.newClaim(req.ClaimToken, req.LeaseMS)
 	if err != nil {
 		return nil, err
 	}
-	return t.IntentClaimEligible(t, db.IntentClaimEligibleParams{
-		SessionID: req.SessionID, ClaimToken: c.token, ClaimExpiresAt: c.expiresMS, NowMS: t.nowMS, Limit: req.Limit,
-	})
+	return claim(c)
 }
 
 // HoldIntentRequest names a delivery claim that the caller holds.

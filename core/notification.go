@@ -104,20 +104,15 @@ func (s *Store) ClaimPendingWorkflowNotifications(ctx context.Context, req Claim
 }
 
 func (t *tx) claimNotifications(req ClaimEligibleRequest) ([]db.Notification, error) {
-	if req.ClaimToken != "" {
-		held, err := t.NotificationFindClaimed(t, db.NotificationFindClaimedParams{
+	held := func() ([]db.Notification, error) {
+		return t.NotificationFindClaimed(t, db.NotificationFindClaimedParams{
 			SessionID: req.SessionID, ClaimToken: req.ClaimToken, NowMS: t.nowMS, Limit: req.Limit,
 		})
-		if len(held) > 0 || err != nil {
-			return held, err
-		}
 	}
-	c, err := t.newClaim(req.ClaimToken, req.LeaseMS)
-	if err != nil {
-		return nil, err
-	}
-	return t.NotificationClaimPending(t, db.NotificationClaimPendingParams{
-		SessionID: req.SessionID, ClaimToken: c.token, ClaimExpiresAt: c.expiresMS, NowMS: t.nowMS, Limit: req.Limit,
+	return claimOrHeld(t, req, held, func(c claim) ([]db.Notification, error) {
+		return t.NotificationClaimPending(t, db.NotificationClaimPendingParams{
+			SessionID: req.SessionID, ClaimToken: c.token, ClaimExpiresAt: c.expiresMS, NowMS: t.nowMS, Limit: req.Limit,
+		})
 	})
 }
 
