@@ -169,11 +169,13 @@ func (t *tx) known(runID, session string, e turn) (row db.Intent, ok bool, err e
 		}
 	}
 	for _, id := range ids {
-		if row, ok, err = noRow(t.IntentGet(t, db.IntentGetParams{IntentID: id})); ok || err != nil {
-			break
+		row, ok, err = noRow(t.IntentGet(t, db.IntentGetParams{IntentID: id}))
+		ours := row.RunID == runID && row.TargetSessionID == session // and not what another host stored there
+		if ok && ours || err != nil {
+			return row, ok, err
 		}
 	}
-	return row, ok, err
+	return row, false, nil
 }
 
 // join moves the pending intent on: its identity and first cause stand, the facts

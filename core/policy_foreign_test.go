@@ -3,6 +3,8 @@ package core_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/pi-workflows/wfcore/core"
 )
 
 // A run of another host has a name that is no text. Guard: workflow_turn_intents.sql
@@ -34,6 +36,21 @@ func TestRowOfAnotherHostHoldsTheEndOfARunBack(t *testing.T) {
 				t.Errorf("the feed is %s", feed)
 			}
 		})
+	}
+}
+
+// A row of another host has the very id of the turn that is owed. Guard: obligation.go
+// known compares run and session.
+func TestIDThatAnotherHostTookIsTakenForATurn(t *testing.T) {
+	f := turnRun(t, "running")
+	f.plantTurn(object{
+		"intent_id": core.TurnSource{SessionID: "own", RunID: "run", Source: "terminal", NodeID: "$terminal", Cause: "failed"}.IntentID(),
+		"run_id":    "other", "resolved_at": stamp(0), "resolution": "fallback", "resolution_message_id": "m",
+	})
+	f.ok("finishRunningRun", failRun("run_failed", nil))
+	equal(t, "state", f.row("run").text("status"), "failed")
+	if feed := f.feed("run"); !strings.Contains(feed, "turn_intent_failed") {
+		t.Errorf("the feed is %s", feed)
 	}
 }
 

@@ -225,14 +225,6 @@ func TestFeedIsNotAskedWhoCancelled(t *testing.T) {
 	}
 }
 
-// An engine may quote its input, which another host has not cleared.
-func TestReasonTellsPrivateInput(t *testing.T) {
-	f := turnRun(t, "running")
-	f.exec(`UPDATE workflow_run_queue SET input_json = '{"task":"a very private phrase"}' WHERE run_id = 'run'`)
-	f.ok("noteTurnEvent", noteOf("agentCancel", object{"reason": "cannot do a very private phrase"}))
-	f.wants("facts", f.storedFacts(f.onlyIntent()), object{"reason": "cannot do [input]"})
-}
-
 func TestEventOfARunOfNobodyOwesATurn(t *testing.T) {
 	for _, c := range notePolicy {
 		f := openTurns(t)

@@ -101,8 +101,9 @@ type Querier interface {
 	// statement, so the feed cannot disagree with the queue.
 	// Append one event.
 	RunEventAppend(ctx context.Context, arg RunEventAppendParams) (RunEvent, error)
-	// Read: what the feed says of the end of a run: whether it has a failure (who wrote
-	// that paid what it owed, in the same transaction), and whose act a cancellation was.
+	// Read: what the feed says of the end of a run: whether it has a failure of ours, which
+	// paid what it owed in the same transaction (other hosts do not write "from"), and
+	// whose act a cancellation was.
 	RunEventEnds(ctx context.Context, arg RunEventEndsParams) (RunEventEndsRow, error)
 	// Read: how a launch went so far: its starts, and whether it ever ran or was
 	// resumed. RunRequeueExpired has the same terms as its guard.

@@ -115,7 +115,6 @@ func (p *launchProcess) Call(ctx context.Context, op string, request []byte) ([]
 	if p.fault != nil {
 		fault = p.fault(op, request)
 	}
-	what := op
 	if fault == launchLost {
 		p.note(op, unavailable)
 		return nil, unavailable
@@ -127,7 +126,7 @@ func (p *launchProcess) Call(ctx context.Context, op string, request []byte) ([]
 	if fault == launchHalfFails {
 		answer, err = nil, unavailable
 	}
-	p.note(what, err)
+	p.note(op, err)
 	return answer, err
 }
 

@@ -214,8 +214,14 @@ func TestLaunchAnOpenClaimStartsInATurn(t *testing.T) {
 		w := newLaunchWorld(t, launchSession)
 		w.reserve("run")
 		p := w.process("p")
-		p.fault = func(string, []byte) launchFault { return fault }
+		p.fault = func(op string, _ []byte) launchFault {
+			if op == "claimNextRun" {
+				return fault
+			}
+			return launchWorks
+		}
 		p.sees(p.Settled, p.Poll)
+		launchEqual(t, "open claims", w.count("claimNextRun: store_unavailable"), 2)
 		p.fault = nil
 		p.Session.StartTurn()
 		p.polls(3)
@@ -255,6 +261,8 @@ func TestLaunchAnOutageLetsAStaleRunAct(t *testing.T) {
 			if p.polls(2); ended {
 				w.ends("run", core.Done, "")
 				launchEqual(t, "acted", w.engine.Acted["run"], 1)
+				launchEqual(t, "stopped, though it has ended", p.Stopped["run"], "")
+				launchEqual(t, "feed", w.feed("run"), "queued starting running claim_transferred done")
 				continue
 			}
 			launchEqual(t, "acts again", p.Engine.Acting["run"], true)
@@ -268,7 +276,8 @@ func TestLaunchAnOutageLetsAStaleRunAct(t *testing.T) {
 //
 // Guards: the token and Regain are kept until the take-over was answered (refused).
 func TestLaunchAnOpenTakeOverIsDropped(t *testing.T) {
-	for _, fault := range []launchFault{launchLost, launchHalfFails} {
+	for n := range 6 {
+		fault, polls := launchFault(1+n%2), n/2 // after the first
 		w := newLaunchWorld(t, "")
 		p := sleeper(w)
 		w.reserve("queued")
@@ -279,6 +288,7 @@ func TestLaunchAnOpenTakeOverIsDropped(t *testing.T) {
 			return launchWorks
 		}
 		p.sees(p.Poll)
+		p.polls(polls)
 		p.fault = nil
 		p.polls(1)
 		launchEqual(t, "state", w.status("run"), core.Running)

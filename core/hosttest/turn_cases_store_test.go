@@ -1,6 +1,7 @@
 package hosttest_test
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"testing"
@@ -43,8 +44,8 @@ func TestTurnAStoreThatIsClosedAtTheDeliveryTellsTwice(t *testing.T) {
 	}
 }
 
-// Guard: obligation.go known, and intent.go stored: the identity of the source event
-// is looked up before a row is made.
+// Guard: obligation.go known looks the identity of the source event up before a row is
+// made.
 func TestTurnASourceEventThatIsHandledAgainOwesAgain(t *testing.T) {
 	dir, clock := t.TempDir(), hosttest.NewClock(turnEpoch)
 	w := turnWorldOf(t, clock, turnFile(t, dir, clock.Now), turnSession)
@@ -119,6 +120,14 @@ func TestTurnAnotherSourceEventTakesAnIdentity(t *testing.T) {
 		"runId":     func(r *core.EnsureIntentRequest) { *r = turnOwed(turnSession, "other") },
 		"nodeId":    func(r *core.EnsureIntentRequest) { r.SourceEventID, r.NodeID = before.SourceEventID, "other" },
 		"attemptId": func(r *core.EnsureIntentRequest) { r.SourceEventID, r.AttemptID = before.SourceEventID, "1" },
+		"workflowRef": func(r *core.EnsureIntentRequest) {
+			r.WorkflowRef = "other"
+			r.FallbackFacts = bytes.Replace(r.FallbackFacts, []byte(`"greet"`), []byte(`"other"`), 1)
+		},
+		"cause": func(r *core.EnsureIntentRequest) {
+			r.SourceEventID, r.Cause = before.SourceEventID, core.CauseTimedOut
+			r.FallbackFacts = bytes.Replace(r.FallbackFacts, []byte(`"cause":"failed"`), []byte(`"cause":"timedOut"`), 1)
+		},
 	}
 	for field, set := range change {
 		request := turnOwed(turnSession, "run")

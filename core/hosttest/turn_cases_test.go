@@ -1,6 +1,7 @@
 package hosttest_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -145,25 +146,35 @@ var turnBusy = map[string]func(*hosttest.Session){
 // right before it sends.
 func TestTurnACompletionAbortsTheTurnOfTheUser(t *testing.T) {
 	for name, busy := range turnBusy {
-		// The session becomes busy before the pass, or at one of its steps.
+		// The session becomes busy before the pass, or at one of its steps, and may be
+		// heard of at once.
 		for _, at := range []string{"", "sweep", "claim", "look", "send"} {
-			t.Run(name+" "+at, func(t *testing.T) {
-				w := newTurnWorld(t)
-				intent := w.owe("run", true)
-				if at == "" {
-					busy(w.session)
-				}
-				w.at = w.within(at, func() { busy(w.session) })
-				w.must(w.host.Poll())
-				w.must(w.host.Activity())
-				w.must(w.host.RunEnded("run", true))
-				w.must(w.host.Poll())
-				w.sends(0)
-				w.free(intent)
-				w.session.Pending, w.session.Question = false, false
-				w.must(w.host.Settled())
-				w.sends(1)
-			})
+			for _, told := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, " ", at, told), func(t *testing.T) {
+					w := newTurnWorld(t)
+					intent := w.owe("run", true)
+					if at == "" {
+						busy(w.session)
+					}
+					w.at = w.within(at, func() {
+						busy(w.session)
+						if told {
+							w.must(w.host.Activity())
+						}
+					})
+					w.must(w.host.Poll())
+					w.sends(0)
+					w.free(intent)
+					w.must(w.host.Activity())
+					w.must(w.host.RunEnded("run", true))
+					w.must(w.host.Poll())
+					w.sends(0)
+					w.free(intent)
+					w.session.Pending, w.session.Question = false, false
+					w.must(w.host.Settled())
+					w.sends(1)
+				})
+			}
 		}
 	}
 }

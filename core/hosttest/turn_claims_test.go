@@ -109,8 +109,7 @@ func TestTurnAProcessThatWasHeldUpSendsToo(t *testing.T) {
 	}
 }
 
-// Guard: policy.go lets a cancellation of the user owe nothing; workflow_run_queue.sql
-// RunMarkRunning and RunFinishFailed ask for a claim that the cancellation has taken.
+// Guard: policy.go creates: a cancellation of the user owes nothing.
 func TestTurnACancellationAndAFailureOweATurn(t *testing.T) {
 	lives := map[string]func(w *turnWorld) error{
 		"a launch that fails": func(w *turnWorld) error {

@@ -63,7 +63,7 @@ func TestTurnOneFailedCallLosesOrRepeatsAMessage(t *testing.T) {
 }
 
 // A host in another language says core_crashed where the core has to be started anew:
-// the next call runs. Guard: turns_result.go refused tries again what may be.
+// the next call runs. Guard: errors.go open names both codes.
 func TestTurnACrashedCoreLosesADelivery(t *testing.T) {
 	for _, op := range []string{"claimEligibleWorkflowTurnIntentsForSession", "renewWorkflowTurnIntentClaim", "resolveWorkflowTurnIntent"} {
 		for _, happened := range []bool{false, true} {
@@ -102,8 +102,8 @@ func playTurnFault(w *turnWorld, runID string, d turnDelivery, fault *turnOnce) 
 	w.resolved(intent, d.path)
 }
 
-// Guard: turns_result.go claimed and looked take the result of the step that was asked
-// for, whatever was seen meanwhile.
+// Guard: turns_result.go claimedIn reads the answer of the step that was asked for,
+// whatever was seen meanwhile.
 func TestTurnAnEventWithinAStepLosesOrRepeatsAMessage(t *testing.T) {
 	points := []string{"sweep", "claim", "after claim", "look", "after look", "send", "verified", "after send", "resolve", "after resolve"}
 	for name, event := range turnEvents {

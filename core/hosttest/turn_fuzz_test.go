@@ -69,7 +69,7 @@ func (m *turnModel) take(n int) int {
 
 // FuzzTurns lives through any sequence of things seen: nothing panics, nothing is sent
 // twice without a reason, and a busy pass that sent nothing holds nothing. Guards:
-// turns_next.go lost, maySend and deliver; turns_result.go result and drop.
+// turns_next.go lost and deliver; turns_result.go claimedIn.
 func FuzzTurns(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -102,6 +102,9 @@ func TestTurnJSONForgetsADelivery(t *testing.T) {
 		}
 		for i := range 60 {
 			clock.Advance(time.Duration(random.Int64N(int64(turnLease / 2))))
+			if random.IntN(6) == 0 {
+				clock.Advance(turnLease) // a sleep
+			}
 			runID := fmt.Sprint("run-", random.IntN(4))
 			if random.IntN(4) == 0 {
 				_, _ = w.store.EnsureWorkflowTurnIntent(context.Background(), turnOwed(turnSession, runID))
@@ -182,21 +185,29 @@ func followTurn(w *turnWorld, twin *turnTwin[core.TurnState, core.TurnSeen, core
 // Guard: the tags of LaunchState and of what it holds.
 func TestTurnJSONForgetsALaunch(t *testing.T) {
 	steps := 0
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		w, clock, tokens := turnTwinWorld(t)
 		random := rand.New(rand.NewPCG(seed, 13))
 		twin := &turnTwin[core.LaunchState, core.LaunchSeen, core.LaunchStep]{
 			TB: t, op: "nextLaunchStep", store: w.store, tokens: tokens, now: clock.Now, next: (*core.LaunchState).Next,
-			value: core.LaunchState{SessionID: turnSession, RunnerID: "runner"}, text: json.RawMessage(`{"sessionId":"session","runnerId":"runner"}`),
+			value: core.LaunchState{SessionID: turnSession, RunnerID: "runner"},
 		}
+		if seed%2 == 0 {
+			twin.value.SessionID = "" // a detached host, which may have many runs
+		}
+		twin.text = json.RawMessage(turnText(t, twin.value))
 		runID := ""
-		for i := range 40 {
+		for i := range 60 {
 			clock.Advance(time.Duration(random.Int64N(int64(turnLease))))
 			if random.IntN(2) == 0 {
 				_, _ = w.store.ReservePreparedRun(context.Background(), core.ReserveRequest{
 					RunID: fmt.Sprint("run-", i), WorkflowName: "greet", WorkflowSourceRef: "builtin:greet", WorkflowSource: []byte(`{}`),
-					DefinitionDigest: "digest", OriginSessionID: turnSession,
+					DefinitionDigest: "digest", OriginSessionID: twin.value.SessionID,
 				})
+			}
+			if seed%4 < 2 && random.IntN(4) == 0 && twin.value.Asked == "" { // a crash: what it had claimed expires
+				twin.value = core.LaunchState{SessionID: twin.value.SessionID, RunnerID: "runner"}
+				twin.text = json.RawMessage(turnText(t, twin.value))
 			}
 			seen := core.LaunchSeen{Kind: core.LaunchPoll, Idle: random.IntN(4) > 0}
 			switch random.IntN(8) {

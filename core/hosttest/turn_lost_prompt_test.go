@@ -75,8 +75,7 @@ func (l *turnLossy) Call(ctx context.Context, op string, request []byte) ([]byte
 }
 
 // A prompt is shown, its claim lapses, and the next one settles its turn without being
-// told so. Guard: turns_result.go looked sets Own for the message that was found, and
-// resolved drops no other.
+// told so. Guard: turns_result.go drop lets a message that did not go wait again.
 func TestTurnAPromptIsTakenForAnotherAfterALostAnswer(t *testing.T) {
 	w := newTurnWorld(t)
 	intent := w.owe("run", false)
@@ -211,8 +210,8 @@ func turnCalled(w *turnWorld, step core.TurnStep) (kind core.TurnSeenKind, answe
 	return core.SeenRefused, nil, problem
 }
 
-// Another host stored facts of several megabytes. Guards: limits.go the answer of an op
-// may hold them; turns_result.go briefFacts.
+// Another host stored facts of several megabytes. Guard: limits.go: an answer that a
+// coordinator is shown may have them.
 func TestTurnHugeFactsHoldOtherTurnsBack(t *testing.T) {
 	dir, clock := t.TempDir(), hosttest.NewClock(turnEpoch)
 	w := turnWorldOf(t, clock, turnFile(t, dir, clock.Now), turnSession)
@@ -230,6 +229,18 @@ func TestTurnHugeFactsHoldOtherTurnsBack(t *testing.T) {
 	}
 	if message := w.entry(0).Content; len(message) > 4096 {
 		t.Errorf("a message has %d bytes", len(message))
+	}
+}
+
+// Guard: turns_result.go briefFacts.
+func TestTurnHugeFactsFillAState(t *testing.T) {
+	f := newTurnFollow(t)
+	f.next(turnAPrompt(true))
+	facts := `{"observedState":"` + strings.Repeat("x", core.MaxStateBytes) + `"}`
+	step := f.next(turnResult(core.StepClaim, core.SeenAnswered, `{"intentId":"intent","claimToken":"token","fallbackFacts":`+facts+`}`))
+	turnEqual(t, "step", step.Kind, core.StepLook)
+	if state := turnText(t, f.state); len(state) > core.MaxStateBytes {
+		t.Errorf("the state has %d bytes", len(state))
 	}
 }
 

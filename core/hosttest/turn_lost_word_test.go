@@ -111,6 +111,7 @@ func TestTurnAnEndToldDuringItsAbortIsForgotten(t *testing.T) {
 		step := f.aborts("run", core.TurnSeen{Kind: core.SeenEnded, RunID: "run", Stored: stored})
 		turnEqual(t, fmt.Sprint("step, stored ", stored), step.Kind, want)
 		turnEqual(t, "lost", step.GuaranteeLost, !stored)
+		turnEqual(t, "entries", len(f.state.Abort.Entries) == 0, stored)
 	}
 }
 

@@ -88,9 +88,8 @@ func (c *turnCounter) at(point string) bool {
 	return c.points == c.stopAt
 }
 
-// Guards: turns_next.go deliver looks before it sends; IntentClaimForRun and
-// IntentClaimEligible ask that no claim is live; IntentResolve; turns_result.go looked
-// takes the type of what is found.
+// Guards: turns_next.go deliver looks before it sends; turns_result.go looked takes the
+// type of what is found.
 func TestTurnTwoCrashesTellTwiceOrNever(t *testing.T) {
 	clock := hosttest.NewClock(turnEpoch)
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ func TestTurnAMessageThatOwesNothingIsHeldBack(t *testing.T) {
 	}
 }
 
-// Guard: turns_next.go natural waits for the message of a run, and not for the others.
+// Guard: turns_next.go choose and waiting let a message wait for its own run alone.
 func TestTurnAMessageThatOwesNothingWaitsForTheTurnOfAnotherRun(t *testing.T) {
 	before := map[string]func(w *turnWorld){
 		"that waits for an idle session": func(w *turnWorld) {
@@ -66,8 +66,8 @@ func TestTurnAMessageThatOwesNothingWaitsForTheTurnOfAnotherRun(t *testing.T) {
 }
 
 // The lease of a delivered prompt lapses while the machine sleeps, before the session
-// was looked at. Guard: turns_result.go resolved drops the message that was found, and
-// no other.
+// was looked at. Guard: turns_result.go isShown tells the message that was found from
+// others of its run.
 func TestTurnASecondPromptIsTakenForTheFirst(t *testing.T) {
 	w := newTurnWorld(t)
 	intent := w.owe("run", false)
@@ -85,7 +85,7 @@ func TestTurnASecondPromptIsTakenForTheFirst(t *testing.T) {
 	}
 }
 
-// Guard: turns_next.go choose and natural ask whether a turn is being aborted.
+// Guard: turns_next.go choose asks whether a turn is being aborted.
 func TestTurnAMessageGoesIntoAnAbortingTurn(t *testing.T) {
 	for name, owed := range map[string]bool{"owed": true, "not owed": false} {
 		for _, at := range []string{"note", "after note", "abort", "after abort", ""} {
@@ -163,7 +163,7 @@ func TestTurnTwoMessagesGoAtOneIdleBoundary(t *testing.T) {
 	}
 }
 
-// Guard: turns_result.go sent: a natural message uses the boundary up too.
+// Guard: turns_result.go sentAsItIs: a natural message uses the boundary up too.
 func TestTurnAFallbackFollowsAMessageAtTheSameIdleBoundary(t *testing.T) {
 	w := newTurnWorld(t)
 	intent := w.owe("other", true)
@@ -178,8 +178,8 @@ func TestTurnAFallbackFollowsAMessageAtTheSameIdleBoundary(t *testing.T) {
 	w.sends(2)
 }
 
-// A message within a turn starts none. Guard: turns_result.go sent: it uses no boundary
-// up.
+// A message within a turn starts none. Guard: turns_result.go sentAsItIs: it uses no
+// boundary up.
 func TestTurnAMessageWithinATurnUsesTheNextIdleBoundary(t *testing.T) {
 	for _, appending := range []hosttest.Appending{hosttest.AppendNow, hosttest.AppendLate} {
 		t.Run(string(appending), func(t *testing.T) {

@@ -42,7 +42,7 @@ var turnPosts = map[string]struct {
 }
 
 // Guards: turns_next.go natural claims what is owed, and sends as it is what is not;
-// turns_result.go claimed takes the first of the outbox with the intent.
+// turns_result.go claimed takes the message that asked for it along.
 func TestTurnTwoMessagesOfARunNameItsIntent(t *testing.T) {
 	shared := newTurnWorld(t)
 	for i, mix := range turnMixes() {
@@ -64,9 +64,12 @@ func (m turnMix) play(w *turnWorld, runID string) {
 		w.session.StartTurn()
 	}
 	w.session.Appending = m.appending
-	w.at = func(point string) bool { // only the first is lost
+	w.at = func(point string) bool {
 		if point == "after send" && m.appending == hosttest.AppendNever {
-			w.session.Appending = hosttest.AppendNow
+			w.session.Appending = hosttest.AppendNow // only the first is lost
+		}
+		if m.owed && !w.session.Idle() && (point == "claim" || point == "send") && w.session.Sends() == 0 {
+			w.Errorf("the step %s within a turn", point)
 		}
 		return false
 	}

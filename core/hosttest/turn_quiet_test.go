@@ -26,8 +26,7 @@ var turnStops = map[string]func(w *turnWorld){
 	"closed":             func(w *turnWorld) { w.must(w.host.Shutdown()) },
 }
 
-// Guard: turns_next.go maySend, choose (closed) and deliver (nothing is held over a
-// turn).
+// Guard: turns_next.go maySend asks whether it is held, choose whether it is closed.
 func TestTurnAMessageGoesWhereNoneMay(t *testing.T) {
 	for stop, stops := range turnStops {
 		for name, event := range turnEvents {
@@ -41,12 +40,17 @@ func TestTurnAMessageGoesWhereNoneMay(t *testing.T) {
 					w.sends(0)
 					w.free(intent)
 				}
+				if stop == "closed" { // also what owes nothing would start a turn
+					w.must(w.host.Prompt("another", "plain"))
+					w.sends(0)
+				}
 			})
 		}
 	}
 }
 
-// Guard: turns_next.go looks at how the session stands with each thing that it sees.
+// Guard: turns_next.go absorb takes how the session stands from results too, and deliver
+// releases at the end.
 func TestTurnAMessageGoesWhereNoneMayAnyMore(t *testing.T) {
 	for stop, stops := range turnStops {
 		for _, at := range []string{"sweep", "claim", "after claim", "look", "after look"} {

@@ -32,11 +32,12 @@ SELECT
 FROM run_events
 WHERE run_id = CAST(@run_id AS TEXT);
 
--- Read: what the feed says of the end of a run: whether it has a failure (who wrote
--- that paid what it owed, in the same transaction), and whose act a cancellation was.
+-- Read: what the feed says of the end of a run: whether it has a failure of ours, which
+-- paid what it owed in the same transaction (other hosts do not write "from"), and
+-- whose act a cancellation was.
 -- name: RunEventEnds :one
 SELECT
-  COUNT(CASE WHEN type IN ('failed', 'launch_failed') THEN 1 END) AS failures,
+  COUNT(CASE WHEN type IN ('failed', 'launch_failed') AND payload_json LIKE '%"from":"%' THEN 1 END) AS failures,
   COUNT(CASE WHEN type = 'cancelled' THEN 1 END) AS cancellations,
   COUNT(CASE WHEN type = 'cancelled' AND payload_json LIKE '%"origin":"agent"%' THEN 1 END) AS agent_cancellations
 FROM run_events
