@@ -194,3 +194,30 @@ func TestLaunchRecoversWhileATurnIsActive(t *testing.T) {
 	launchEqual(t, "feed", w.feed("run"), "queued starting running claim_transferred")
 	launchEqual(t, "acted", w.engine.Acted["run"], 2)
 }
+
+// A recovery that the store did not answer is tried again where no turn is active.
+//
+// Guard: MayStart for what is not ours yet (phaseExpired, phaseOrphan).
+func TestLaunchARetriedRecoveryActsInATurn(t *testing.T) {
+	for _, status := range []core.Status{core.Starting, core.Running} {
+		for _, fault := range []launchFault{launchLost, launchHalfFails} {
+			w := newLaunchWorld(t, launchSession)
+			w.left("run", status, core.Finding{Kind: core.FindingRunning})
+			before := w.engine.Acted["run"]
+			p := w.process("p")
+			p.fault = func(op string, _ []byte) launchFault {
+				if op == "recoverExpiredStartingRun" || op == "takeOverExpiredRun" {
+					return fault
+				}
+				return launchWorks
+			}
+			p.sees(p.SessionStart)
+			p.fault = nil
+			p.Session.StartTurn()
+			p.polls(2)
+			launchEqual(t, "acts in a turn, after it was "+string(status), w.engine.Acted["run"]-before, 0)
+			p.sees(p.Settled)
+			launchEqual(t, "acts", w.engine.Acted["run"]-before, 1)
+		}
+	}
+}

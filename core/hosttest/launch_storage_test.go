@@ -272,9 +272,11 @@ func TestLaunchAnOutageLetsAStaleRunAct(t *testing.T) {
 }
 
 // A sleeper whose take-over has an open outcome holds the run again a poll later, and
-// its token is of no other run.
+// its token is of no other run. Where the store does not answer by then, its engine is
+// stopped: it has no lease, and another runner may have come.
 //
-// Guards: the token and Regain are kept until the take-over was answered (refused).
+// Guards: the token and Regain are kept until the take-over was answered; EndMS of a
+// lease that lapsed (refused).
 func TestLaunchAnOpenTakeOverIsDropped(t *testing.T) {
 	for n := range 6 {
 		fault, polls := launchFault(1+n%2), n/2 // after the first
@@ -290,6 +292,11 @@ func TestLaunchAnOpenTakeOverIsDropped(t *testing.T) {
 		p.sees(p.Poll)
 		p.polls(polls)
 		p.fault = nil
+		if polls > 0 {
+			launchEqual(t, "stopped", p.Stopped["run"], core.StopClaimLost)
+			launchEqual(t, "acting", p.Engine.Acting["run"], false)
+			continue
+		}
 		p.polls(1)
 		launchEqual(t, "state", w.status("run"), core.Running)
 		launchEqual(t, "acting", p.Engine.Acting["run"], true)
