@@ -207,6 +207,11 @@ const (
 	phaseLost    launchPhase = "lost"    // the loss of the claim is to be recorded
 )
 
+// recovering says whether it was left by an owner that is gone, and does not act yet.
+func (h *held) recovering() bool {
+	return h.Phase == phaseExpired || h.Phase == phaseOrphan || h.Phase == phaseTaken || h.Phase == phaseResume
+}
+
 // launching says whether the run has not passed its final fence.
 func (h *held) launching() bool {
 	return h.Phase == phaseBuild || h.Phase == phaseBuilt || h.Phase == phaseWrite || h.Phase == phaseWritten

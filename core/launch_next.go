@@ -141,6 +141,8 @@ func (s *LaunchState) choose(m Moment) LaunchStep {
 		return s.end()
 	case s.Closed:
 		return s.shutdown(m)
+	case h.recovering() && !s.Pass.MayStart:
+		return LaunchStep{Kind: DoWait} // a turn has begun meanwhile
 	}
 	return s.goOn(m)
 }

@@ -117,7 +117,10 @@ func TestTurnAnotherSourceEventTakesAnIdentity(t *testing.T) {
 		"targetSessionId": func(r *core.EnsureIntentRequest) {
 			r.SourceEventID, r.TargetSessionID = before.SourceEventID, "other"
 		},
-		"runId":     func(r *core.EnsureIntentRequest) { *r = turnOwed(turnSession, "other") },
+		"runId": func(r *core.EnsureIntentRequest) {
+			*r = turnOwed(turnSession, "other")
+			r.SourceEventID = before.SourceEventID
+		},
 		"nodeId":    func(r *core.EnsureIntentRequest) { r.SourceEventID, r.NodeID = before.SourceEventID, "other" },
 		"attemptId": func(r *core.EnsureIntentRequest) { r.SourceEventID, r.AttemptID = before.SourceEventID, "1" },
 		"workflowRef": func(r *core.EnsureIntentRequest) {
