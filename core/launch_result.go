@@ -139,6 +139,8 @@ func (s *LaunchState) stopped() {
 	switch {
 	case why == StopShutdown:
 		h.Phase = phaseRelease
+	case why == StopClaimLost && h.Regain:
+		h.Phase, h.Regain = phaseOrphan, false // its take-over is open, and is asked for again
 	case why == StopClaimLost && h.Phase == phaseRunning:
 		h.Phase = phaseLost
 	case h.End == nil:

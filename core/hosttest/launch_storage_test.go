@@ -337,3 +337,36 @@ func (e launchElsewhere) Call(ctx context.Context, op string, request []byte) ([
 	e.p.note(op, err)
 	return answer, err
 }
+
+// The take-over of an engine that was stopped meanwhile comes again at the next poll:
+// it may have happened, and nobody else would look before its lease is over. Its token
+// takes no other run, and what has expired goes before what is queued.
+//
+// Guard: the hold outlives the stop while its take-over is open (stopped).
+func TestLaunchAStoppedTakeOverIsForgotten(t *testing.T) {
+	for _, fault := range []launchFault{launchLost, launchHalfFails} {
+		for _, session := range []string{launchSession, ""} {
+			w := newLaunchWorld(t, session)
+			p := sleeper(w)
+			if session == "" {
+				w.reserve("queued")
+			}
+			p.fault = func(op string, _ []byte) launchFault {
+				if op == "takeOverExpiredRun" {
+					return fault
+				}
+				return launchWorks
+			}
+			p.sees(p.Poll)
+			p.polls(2)
+			p.fault = nil
+			p.polls(1)
+			launchEqual(t, "acting", p.Engine.Acting["run"], true)
+			if session == "" {
+				launchEqual(t, "state of the queued", w.status("queued"), core.Queued)
+			}
+			p.sees(p.ended("run", core.EngineDone))
+			w.ends("run", core.Done, "")
+		}
+	}
+}
