@@ -19,11 +19,11 @@ build: ## Build bin/wfcore
 
 .PHONY: test
 test: ## Run all tests
-	go test ./...
+	go test -timeout 20m ./...
 
 .PHONY: race
 race: ## Run what is concurrent under the race detector
-	go test -race ./cmd/... ./core ./core/sqlite
+	go test -race -timeout 20m ./cmd/... ./core ./core/sqlite
 
 .PHONY: fuzz
 fuzz: ## Fuzz what parses, 30 s each

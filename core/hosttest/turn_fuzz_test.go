@@ -122,6 +122,9 @@ func (m *turnModel) happens() {
 			m.prompts[seen.MessageID] = seen.RunID
 		}
 	case 6:
+		if m.idle { // what is aborted has started
+			m.turn++
+		}
 		m.idle, m.aborting = false, true
 		seen.Kind, seen.Note = core.SeenAbort, &core.NoteTurnRequest{RunID: seen.RunID, Kind: core.TurnStepTimeout, NodeID: "node", AttemptID: fmt.Sprint(m.posted)}
 	case 7:
