@@ -28,6 +28,8 @@ race: ## Run what is concurrent under the race detector
 .PHONY: fuzz
 fuzz: ## Fuzz what parses, 30 s each
 	go test ./core -run '^$$' -fuzz '^FuzzCall$$' -fuzztime 30s
+	go test ./core/hosttest -run '^$$' -fuzz '^FuzzTurns$$' -fuzztime 30s -fuzzminimizetime 10x
+	go test ./core/hosttest -run '^$$' -fuzz '^FuzzLaunch$$' -fuzztime 30s -fuzzminimizetime 10x
 	go test ./core/safetext -run '^$$' -fuzz '^FuzzLine$$' -fuzztime 30s
 	go test ./core/strictjson -run '^$$' -fuzz '^FuzzCanonical$$' -fuzztime 30s -fuzzminimizetime 20x
 
