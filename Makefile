@@ -23,7 +23,7 @@ test: ## Run all tests
 
 .PHONY: race
 race: ## Run what is concurrent under the race detector
-	go test -race -timeout 20m ./cmd/... ./core ./core/sqlite
+	go test -race -timeout 20m ./cmd/... ./core/sqlite
 
 .PHONY: fuzz
 fuzz: ## Fuzz what parses, 30 s each
