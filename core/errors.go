@@ -31,6 +31,7 @@ const (
 	CodeTransactionOpen    Code = "transaction_open"
 	CodeStoreClosed        Code = "store_closed"
 	CodeCoreCrashed        Code = "core_crashed"
+	CodeABIMismatch        Code = "abi_mismatch"
 )
 
 // CodeInfo is what is known of a code on every face.
@@ -61,6 +62,7 @@ var Codes = []CodeInfo{
 	{CodeStoreMisconfigured, "the connection lacks what the store needs; details name it", false, 1},
 	{CodeTransactionOpen, "the connection has an open transaction of its own", false, 1},
 	{CodeStoreClosed, "the store was closed", false, 1},
+	{CodeABIMismatch, "the core is not of the version that the host's package was made for", false, 1},
 	{CodeCoreCrashed, "a host that embeds the core lost its instance; what was asked may or may not have happened: repeat it", true, 1},
 }
 

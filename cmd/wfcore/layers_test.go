@@ -33,7 +33,7 @@ var layers = []layer{
 	{dir: "core/safetext", never: noWorld},
 	{dir: "core/strictjson", never: append([]string{"encoding/json"}, noWorld...)},
 	{dir: "core/layout", never: noWorld},
-	{dir: "core", own: []string{"db", "core/safetext", "core/strictjson"}, never: noWorld},
+	{dir: "core", own: []string{"db", "core/layout", "core/safetext", "core/strictjson"}, never: noWorld},
 	{dir: "core/hosttest", own: []string{"core"}, never: noWorld},
 	{
 		dir: "core/sqlite", own: []string{"core", "core/layout", "sql"},
@@ -43,6 +43,11 @@ var layers = []layer{
 		dir: "core/sqlite/genlayout", own: []string{"core/layout", "sql"},
 		others: []string{"github.com/ncruces/go-sqlite3"},
 	},
+	{dir: "js-host-shim/gentypes", own: []string{"core"}},
+	{dir: "wasm/hostsql", never: noWorld},
+	{dir: "wasm/face", own: []string{"core", "core/layout", "sql", "wasm/hostsql"}, never: noWorld},
+	{dir: "wasm", own: []string{"wasm/face", "wasm/hostsql"}, never: noWorld},
+	{dir: "wasm/wasmtest", own: []string{"core"}, others: []string{"github.com/ncruces/go-sqlite3", "github.com/tetratelabs/wazero"}},
 	{
 		dir: "cmd/wfcore", own: []string{"core", "core/hosttest", "core/layout", "core/safetext", "core/sqlite", "core/strictjson"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},

@@ -29,20 +29,6 @@ func fileDSN(path, mode string) string {
 	return u.String()
 }
 
-// pragma is a setting and how SQLite says it back.
-type pragma struct{ name, set, get string }
-
-var (
-	pragmasFile = []pragma{
-		{"journal_mode", "WAL", "wal"},
-		{"synchronous", "FULL", "2"}, // "queued" promised to a model must survive power loss
-		{"foreign_keys", "ON", "1"},
-		{"secure_delete", "ON", "1"}, // cleared input must not linger in free pages
-	}
-	pragmasReadOnly = []pragma{{"query_only", "ON", "1"}}
-	pragmasMemory   = []pragma{{"foreign_keys", "ON", "1"}}
-)
-
 // connect makes a pool of one connection. SQLite's own busy timeout starves under
 // load, so it is off, and waiter retries instead.
 func connect(dsn string) (*sql.DB, error) {
@@ -52,42 +38,6 @@ func connect(dsn string) (*sql.DB, error) {
 	}
 	db.SetMaxOpenConns(1)
 	return db, nil
-}
-
-func setPragmas(conn *sql.Conn, pragmas []pragma) error {
-	return conn.Raw(func(c any) error {
-		for _, p := range pragmas {
-			if err := setPragma(c.(driver.Conn).Raw(), p); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// setPragma sets and reads back: SQLite ignores what it cannot do, and a network
-// file system cannot do WAL.
-func setPragma(c *sqlite3.Conn, p pragma) error {
-	if err := c.Exec("PRAGMA " + p.name + "=" + p.set); err != nil {
-		return err
-	}
-	stmt, _, err := c.Prepare("PRAGMA " + p.name)
-	if err != nil {
-		return err
-	}
-	defer stmt.Close()
-	got := ""
-	if stmt.Step() {
-		got = stmt.ColumnText(0)
-	}
-	if err := stmt.Err(); err != nil {
-		return err
-	}
-	if got != p.get {
-		return core.NewError(core.CodeStoreMisconfigured, core.Details{"pragma": p.name, "value": got},
-			"the store needs PRAGMA %s=%s, and this file or file system gives %q", p.name, p.set, got)
-	}
-	return nil
 }
 
 // waiter retries what meets a lock after 0.2 to 1 ms, until the wait is over.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -119,21 +118,11 @@ func lookAt(ctx context.Context, dsn string, wait waitTime) (state layout.State,
 			return err
 		}
 		defer conn.Close()
-		state, err = checkLayout(ctx, conn)
+		state, err = core.CheckLayout(ctx, conn)
 		return err
 	})
 	if err != nil {
 		return absent, typed(err)
 	}
 	return state, nil
-}
-
-// checkLayout reads the layout in one read transaction.
-func checkLayout(ctx context.Context, conn *sql.Conn) (layout.State, error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return absent, err
-	}
-	state, err := layout.Check(ctx, conn)
-	_, end := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	return state, errors.Join(err, end)
 }

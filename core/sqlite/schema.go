@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"testing/fstest"
 
 	"github.com/pressly/goose/v3"
@@ -27,9 +26,6 @@ func applySchema(ctx context.Context, db *sql.DB) error {
 // standIn makes an empty table of intents for a connection that only reads a store
 // that has none yet: what is temporary is not in the file.
 func standIn(ctx context.Context, conn *sql.Conn) error {
-	const create, name = "CREATE TABLE IF NOT EXISTS ", "workflow_turn_intents ("
-	_, columns, _ := strings.Cut(wfsql.Schema, create+name)
-	columns, _, _ = strings.Cut(columns, ";")
-	_, err := conn.ExecContext(ctx, "CREATE TEMP TABLE IF NOT EXISTS "+name+columns)
+	_, err := conn.ExecContext(ctx, wfsql.TempIntents())
 	return err
 }

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/pi-workflows/wfcore/core"
 	"github.com/pi-workflows/wfcore/core/layout"
 )
@@ -79,22 +77,22 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 		if err := makeDir(filepath.Dir(path)); err != nil {
 			return nil, unavailable("the directory of the store cannot be made", err)
 		}
-		return open(ctx, source{path: path, mode: "rwc", pragmas: pragmasFile}, o)
+		return open(ctx, source{path: path, mode: "rwc", pragmas: core.PragmasFile}, o)
 	case state == layout.New:
 		// A store that holds nothing yet reads as an empty one, and is not touched.
 		return OpenMemory(ctx, o)
 	}
-	store, err := open(ctx, source{path: path, mode: "ro", pragmas: pragmasReadOnly}, o)
+	store, err := open(ctx, source{path: path, mode: "ro", pragmas: core.PragmasReadOnly}, o)
 	if core.CodeOf(err) == core.CodeStoreUnavailable && quiet(path) {
 		// Reading makes a -wal and -shm, which a directory may not allow.
-		return open(ctx, source{path: path, mode: immutable, pragmas: pragmasReadOnly}, o)
+		return open(ctx, source{path: path, mode: immutable, pragmas: core.PragmasReadOnly}, o)
 	}
 	return store, err
 }
 
 // OpenMemory opens a new store in memory, for tests and examples.
 func OpenMemory(ctx context.Context, options Options) (*Store, error) {
-	return open(ctx, source{pragmas: pragmasMemory}, options.withDefaults())
+	return open(ctx, source{pragmas: core.PragmasMemory}, options.withDefaults())
 }
 
 // Close gives the connection and the file back.
@@ -178,7 +176,7 @@ func unavailable(what string, cause error) error {
 type source struct {
 	path    string // "" is memory
 	mode    string
-	pragmas []pragma
+	pragmas []core.Pragma
 }
 
 func (s source) dsn() string {
@@ -243,7 +241,7 @@ func prepare(ctx context.Context, db *sql.DB, from source, wait func(context.Con
 			return err
 		}
 		defer conn.Close() // back to the pool of one
-		if state, err = checkLayout(ctx, conn); err != nil {
+		if state, err = core.CheckLayout(ctx, conn); err != nil {
 			return err
 		}
 		switch {
@@ -255,25 +253,15 @@ func prepare(ctx context.Context, db *sql.DB, from source, wait func(context.Con
 		if err != nil {
 			return err
 		}
-		return setPragmas(conn, from.pragmas)
+		for _, p := range from.pragmas {
+			if err := p.Apply(ctx, conn); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return state, err
 }
 
 // typed makes every error of an opening a *core.Error.
-func typed(err error) error {
-	var own *core.Error
-	var incompatible *layout.Incompatible
-	switch {
-	case errors.As(err, &own):
-		return own
-	case errors.As(err, &incompatible):
-		return core.NewError(core.CodeLayoutIncompatible,
-			core.Details{"differences": incompatible.Differences}, "%s", incompatible.Error())
-	}
-	code := resultCode(err)
-	if code&0xff == int(sqlite3.NOTADB) || code&0xff == int(sqlite3.CORRUPT) {
-		return typed(&layout.Incompatible{Differences: []string{"the file is not a sound SQLite database"}})
-	}
-	return core.StorageError(code, err)
-}
+func typed(err error) error { return core.OpenError(resultCode(err), err) }

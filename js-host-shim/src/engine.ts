@@ -1,0 +1,88 @@
+import type { EngineOutcome, FailureCode, Finding, Json, Run, StopReason, TurnEvent } from "./ops.ts";
+
+export type Awaitable<T> = T | Promise<T>;
+
+/** What a name stands for, now. */
+export interface Workflow {
+	name: string;
+	/** Where it comes from: `builtin:monitor`, a file. It must hold no secret. */
+	sourceRef: string;
+	/** The immutable identity of its source, as JSON. */
+	source: Json;
+}
+
+/** Why a launch failed, where the engine knows it. The message is shown in its safe form. */
+export class LaunchFailure extends Error {
+	override readonly name = "LaunchFailure";
+	readonly code: FailureCode;
+
+	constructor(code: FailureCode, message: string, options?: ErrorOptions) {
+		super(message, options);
+		this.code = code;
+	}
+}
+
+/** How an engine ended. */
+export interface EngineEnd {
+	outcome: EngineOutcome;
+	/** Of a failure: `run_failed`, `timed_out`, `interrupted`. */
+	code?: FailureCode;
+	message?: string;
+	/** What is known of the turn that the end strands. */
+	turnEvent?: TurnEvent;
+}
+
+/** What builds and runs workflows. What it throws fails the launch, or the run. */
+export interface Engine<Built = unknown> {
+	/** Finds a workflow as it is now. */
+	resolve(name: string): Awaitable<Workflow>;
+	/** Refuses an input that the workflow does not take. */
+	validate(workflow: Workflow, input: Json): Awaitable<void>;
+	/** A digest of the definition: what differs in it is another source. */
+	digest(workflow: Workflow): Awaitable<string>;
+	/** Builds a claimed run. No node acts. It ends soon once the signal says so. */
+	build(workflow: Workflow, run: Run, signal: AbortSignal): Awaitable<Built>;
+	/** Writes the run bundle, input included, so that another process can go on from it. */
+	writeBundle(run: Run, built: Built): Awaitable<void>;
+	/** What is left of a run: its bundle, or `none`. It changes nothing. */
+	inspect(runId: string): Awaitable<Finding>;
+	/** Acts, from what was built, or, without, from the bundle. It ends soon once `control.signal` says so. */
+	start(control: RunControl, built: Built | undefined): Promise<EngineEnd>;
+}
+
+/** What a host lets a running engine do. */
+export interface RunControl {
+	readonly runId: string;
+	/** The bundle of an earlier process goes on. */
+	readonly resumed: boolean;
+	/** Aborted, with a Stopped as its reason, when the run must not go on. */
+	readonly signal: AbortSignal;
+	/** Looks at the claim before a node acts, and throws a Stopped where the run must not go on. */
+	node(): Promise<void>;
+	/** Prompts the agent for a step, which is active until `stepEnded`. */
+	prompt(step: AgentStep): void;
+	/** Says that the agent's step ended. */
+	stepEnded(): void;
+	/** Shows the agent a result. */
+	present(messageId: string, content: string): void;
+	/** The active step ran out of time: notes it, and aborts its turn. Returns what to end with. */
+	timedOut(message: string): EngineEnd;
+}
+
+/** A step of a workflow that the agent does. */
+export interface AgentStep {
+	nodeId: string;
+	attemptId: string;
+	content: string;
+}
+
+/** Why a run must not go on. */
+export class Stopped extends Error {
+	override readonly name = "Stopped";
+	readonly why: StopReason;
+
+	constructor(why: StopReason) {
+		super(`the run is stopped: ${why}`);
+		this.why = why;
+	}
+}

@@ -1,0 +1,10 @@
+export type { Connection, SqlValue, Statement } from "./connection.ts";
+export { WfcoreError } from "./errors.ts";
+export { nodeSqlite } from "./node-sqlite.ts";
+export * from "./ops.ts";
+export { openStore, type Store, type StoreOptions, type Warning } from "./store.ts";
+export { LaunchFailure, Stopped, type AgentStep, type Awaitable, type Engine, type EngineEnd, type RunControl, type Workflow } from "./engine.ts";
+export { WorkflowHost, type HostOptions, type StartOptions } from "./host.ts";
+export { LaunchCoordinator, type LaunchOptions } from "./launches.ts";
+export type { NaturalMessage, Session, SessionEntry, SessionMessage } from "./session.ts";
+export { TurnCoordinator, type TurnOptions } from "./turns.ts";

@@ -1,0 +1,118 @@
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { Engine } from "./engine.ts";
+import { WorkflowHost } from "./host.ts";
+import type { Session, SessionEntry, SessionMessage } from "./session.ts";
+import type { Store } from "./store.ts";
+
+export interface PiOptions<Built> {
+	/** Opens the store of a session's project. It is closed when the session shuts down. */
+	openStore: (ctx: ExtensionContext) => Store;
+	engine: (ctx: ExtensionContext) => Engine<Built>;
+	/** Whether the user holds the workflow. */
+	held?: () => boolean;
+	/** How often to look for what is due, in milliseconds: 3,000. */
+	pollMs?: number;
+	leaseMs?: number;
+}
+
+export interface PiWorkflows<Built> {
+	/** The host of the session that is open; throws where none is. */
+	host(): WorkflowHost<Built>;
+	/** The store of the session that is open; throws where none is. */
+	store(): Store;
+}
+
+/** What is open for one session: Pi replaces it on /new, /resume, /fork and /reload. */
+interface Open<Built> {
+	store: Store;
+	host: WorkflowHost<Built>;
+	timer: NodeJS.Timeout;
+}
+
+/** Binds both coordinators to Pi's events. Call it once, in the extension's factory. */
+export function bindPi<Built>(pi: ExtensionAPI, options: PiOptions<Built>): PiWorkflows<Built> {
+	let open: Open<Built> | undefined;
+
+	pi.on("session_start", async (_event, ctx) => {
+		await close();
+		open = start(pi, ctx, options);
+		await open.host.sessionStart();
+	});
+	pi.on("agent_start", () => open?.host.turnStarted());
+	pi.on("message_end", () => open?.host.activity());
+	pi.on("agent_settled", () => open?.host.settled());
+	pi.on("session_shutdown", close);
+
+	/** Nothing may be sent while a session shuts down: its claims are given back. */
+	async function close(): Promise<void> {
+		const closing = open;
+		if (closing === undefined) {
+			return;
+		}
+		open = undefined;
+		clearInterval(closing.timer);
+		await closing.host.shutdown();
+		closing.store.close();
+	}
+
+	function opened(): Open<Built> {
+		if (open === undefined) {
+			throw new Error("no session is open");
+		}
+		return open;
+	}
+	return { host: () => opened().host, store: () => opened().store };
+}
+
+function start<Built>(pi: ExtensionAPI, ctx: ExtensionContext, options: PiOptions<Built>): Open<Built> {
+	const store = options.openStore(ctx);
+	for (const { message } of store.warnings) {
+		ctx.ui.notify(message, "warning");
+	}
+	const { leaseMs, pollMs = 3000 } = options;
+	const host = new WorkflowHost({
+		store,
+		session: new PiSession(pi, ctx, options.held ?? (() => false)),
+		engine: options.engine(ctx),
+		report: (runId) => ctx.ui.notify(`What happened to run ${runId} could not be stored: its agent may never hear of it.`, "error"),
+		failed: (error) => ctx.ui.notify(`workflows: ${error instanceof Error ? error.message : String(error)}`, "error"),
+		...(leaseMs === undefined ? {} : { leaseMs }),
+	});
+	const timer = setInterval(() => void host.poll(), pollMs);
+	timer.unref();
+	return { store, host, timer };
+}
+
+class PiSession implements Session {
+	readonly id: string;
+	readonly held: () => boolean;
+	readonly #pi: ExtensionAPI;
+	readonly #ctx: ExtensionContext;
+
+	constructor(pi: ExtensionAPI, ctx: ExtensionContext, held: () => boolean) {
+		this.#pi = pi;
+		this.#ctx = ctx;
+		this.id = ctx.sessionManager.getSessionId();
+		this.held = held;
+	}
+
+	idle(): boolean {
+		return this.#ctx.isIdle() && !this.#ctx.hasPendingMessages();
+	}
+
+	*entries(): Iterable<SessionEntry> {
+		for (const entry of this.#ctx.sessionManager.getEntries()) {
+			if (entry.type === "custom_message") {
+				yield { customType: entry.customType, details: (entry.details ?? {}) as SessionEntry["details"] };
+			}
+		}
+	}
+
+	send({ customType, content, display = true, details = {}, deliverAs, triggerTurn = false }: SessionMessage): void {
+		this.#pi.sendMessage({ customType, content, display, details }, { triggerTurn, ...(deliverAs === undefined ? {} : { deliverAs }) });
+	}
+
+	abort(): void {
+		this.#ctx.abort();
+	}
+}

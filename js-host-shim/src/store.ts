@@ -1,0 +1,220 @@
+import { DatabaseSync } from "node:sqlite";
+import type { Connection } from "./connection.ts";
+import { Core, type CoreHost } from "./core.ts";
+import { WfcoreError } from "./errors.ts";
+import { openFile, type Layout } from "./file.ts";
+import { nodeSqlite } from "./node-sqlite.ts";
+import { opNames, type Ops } from "./ops.ts";
+import { SqlServer } from "./sql.ts";
+
+export interface StoreOptions {
+	/** The file of the store, made where it is absent. One of `path` and `database`. */
+	path?: string;
+	/** A connection that the host owns: its pragmas are checked and left alone, and it is not closed. */
+	database?: DatabaseSync | Connection;
+	/** Opens for reading; an absent file is `not_found`. */
+	readOnly?: boolean;
+	/** Makes no file: an absent one is `not_found`. */
+	existing?: boolean;
+	/** How long an operation waits for another process's lock, in milliseconds: 1,000. */
+	wait?: number;
+	/** How long it waits where an abort must not be held back, in milliseconds: 250. */
+	waitBeforeAbort?: number;
+	/** The clock, in milliseconds since 1970. */
+	now?: () => number;
+	/** Fills bytes at random: the source of tokens and run ids. */
+	random?: (into: Uint8Array) => void;
+	/** What the core says when it fails; on the console by default. */
+	stderr?: (text: string) => void;
+	/** Permits `now` in requests, for tests. */
+	testClock?: boolean;
+}
+
+/** Advice, known by its code: `secure_delete`, `wal_reset`. */
+export interface Warning {
+	code: string;
+	message: string;
+}
+
+/** An open store: every operation of docs/reference.md, synchronous. */
+export interface Store extends Ops, Disposable {
+	/** What the connection lacks of what is advised. */
+	readonly warnings: readonly Warning[];
+	readonly sqliteVersion: string;
+	/** Runs an operation on JSON text, and returns its answer's JSON text. */
+	callText(op: string, request: string): string;
+	/** Gives the file back. Every later operation answers `store_closed`. */
+	close(): void;
+}
+
+/**
+ * Opens a store. It throws a WfcoreError: `bad_request`, `not_found`, `store_unavailable`,
+ * `layout_incompatible` (nothing was changed), `store_misconfigured`, `transaction_open`, `abi_mismatch`.
+ */
+export function openStore(options: StoreOptions): Store {
+	const { path, database } = options;
+	if ((path === undefined) === (database === undefined)) {
+		throw new WfcoreError("bad_request", "give either the path of a file or a database", { field: "path" });
+	}
+	if (database !== undefined) {
+		const connection = database instanceof DatabaseSync ? nodeSqlite(database) : database;
+		return new OpenStore(connection, "lent", options, () => {});
+	}
+	const { database: own, inPlace } = storageErrors(() =>
+		openFile(path!, {
+			readOnly: options.readOnly ?? false,
+			existing: options.existing ?? false,
+			look: (found) => new Session(nodeSqlite(found), "look", options).open(),
+		}),
+	);
+	const connection = nodeSqlite(own);
+	try {
+		return new OpenStore(connection, "own", options, inPlace);
+	} catch (error) {
+		connection.close();
+		throw error;
+	}
+}
+
+type Whose = "own" | "lent" | "look";
+
+interface Opened {
+	layout: Layout;
+	sqliteVersion: string;
+	warnings: Warning[];
+}
+
+/** An instance of the core on a connection. */
+class Session {
+	readonly core: Core;
+	readonly sql: SqlServer;
+	readonly #request: string;
+
+	constructor(connection: Connection, whose: Whose, options: StoreOptions) {
+		this.sql = new SqlServer(connection, [0, options.wait ?? 1000, options.waitBeforeAbort ?? 250], whose === "lent");
+		const host: CoreHost = {
+			now: options.now ?? Date.now,
+			random: options.random ?? randomBytes,
+			stderr: options.stderr ?? ((text) => console.error(text.trimEnd())),
+			sql: (memory) => this.sql.imports(memory),
+		};
+		this.core = new Core(host);
+		const { readOnly = false, testClock = false } = options;
+		this.#request = JSON.stringify({ connection: whose, readOnly, testClock });
+	}
+
+	open(): Opened {
+		return JSON.parse(this.core.call("open", this.#request)) as Opened;
+	}
+}
+
+class OpenStore {
+	readonly warnings: readonly Warning[];
+	readonly sqliteVersion: string;
+	readonly #connection: Connection;
+	readonly #whose: Whose;
+	readonly #options: StoreOptions;
+	readonly #inPlace: () => void;
+	#session: Session | undefined;
+	#closed = false;
+	#busy = false;
+
+	constructor(connection: Connection, whose: Whose, options: StoreOptions, inPlace: () => void) {
+		this.#connection = connection;
+		this.#whose = whose;
+		this.#options = options;
+		this.#inPlace = inPlace;
+		const { warnings, sqliteVersion } = this.#guarded(() => this.#start());
+		this.warnings = warnings;
+		this.sqliteVersion = sqliteVersion;
+	}
+
+	callText(op: string, request: string): string {
+		if (op === "open") {
+			throw new WfcoreError("bad_request", `"open" is not an operation`, { field: "op" });
+		}
+		return this.#guarded(() => {
+			if (this.#session === undefined) {
+				this.#start();
+			}
+			return this.#session!.core.call(op, request);
+		});
+	}
+
+	close(): void {
+		if (this.#closed) {
+			return;
+		}
+		this.#closed = true;
+		this.#session = undefined;
+		if (this.#whose === "own" && this.#connection.isOpen()) {
+			this.#connection.close();
+		}
+	}
+
+	[Symbol.dispose](): void {
+		this.close();
+	}
+
+	#start(): Opened {
+		this.#session = new Session(this.#connection, this.#whose, this.#options);
+		return this.#session.open();
+	}
+
+	/** Runs the core, and drops an instance that was lost: the next call makes a fresh one. */
+	#guarded<T>(run: () => T): T {
+		if (this.#closed || !this.#connection.isOpen()) {
+			throw new WfcoreError("store_closed", "the store was closed");
+		}
+		if (this.#busy) {
+			throw new WfcoreError("store_unavailable", "the store is in use by another operation; try again");
+		}
+		this.#inPlace();
+		if (this.#connection.inTransaction()) {
+			throw new WfcoreError("transaction_open", "the connection has an open transaction; end it, and try again");
+		}
+		this.#busy = true;
+		try {
+			return run();
+		} catch (error) {
+			if (error instanceof WfcoreError && error.code !== "core_crashed") {
+				throw error;
+			}
+			const lost = this.#session;
+			this.#session = undefined;
+			lost?.sql.rollback();
+			throw error instanceof WfcoreError ? error : new WfcoreError("core_crashed", "the core failed; a fresh one goes on", {}, { cause: error });
+		} finally {
+			this.#busy = false;
+		}
+	}
+}
+
+for (const op of opNames) {
+	Object.defineProperty(OpenStore.prototype, op, {
+		value(this: OpenStore, request: unknown = {}): unknown {
+			return JSON.parse(this.callText(op, JSON.stringify(request) ?? "null"));
+		},
+	});
+}
+
+// The operations are those of the table above, which the types cannot see.
+interface OpenStore extends Ops {}
+
+function randomBytes(into: Uint8Array): void {
+	for (let from = 0; from < into.length; from += 65536) {
+		crypto.getRandomValues(into.subarray(from, from + 65536) as Uint8Array<ArrayBuffer>);
+	}
+}
+
+/** Types what `node:sqlite` and the file system throw while a file is opened. */
+function storageErrors<T>(run: () => T): T {
+	try {
+		return run();
+	} catch (cause) {
+		if (cause instanceof WfcoreError) {
+			throw cause;
+		}
+		throw new WfcoreError("store_unavailable", "the store could not be opened; try again", {}, { cause });
+	}
+}
