@@ -30,7 +30,7 @@ func readPayload(stored string) json.RawMessage {
 	if safe, err := safePayload(json.RawMessage(stored)); err == nil {
 		return safe
 	}
-	quoted, _ := json.Marshal(safetext.Line(stored))
+	quoted, _ := canonical(safetext.Line(stored))
 	return quoted
 }
 
@@ -114,7 +114,7 @@ func safePayload(raw json.RawMessage) (json.RawMessage, error) {
 		}
 		out[safetext.Line(m.Key)] = value
 	}
-	return json.Marshal(out)
+	return canonical(out)
 }
 
 func safeMember(m strictjson.Member) (any, error) {
@@ -128,7 +128,7 @@ func safeMember(m strictjson.Member) (any, error) {
 		}
 		return safetext.RedactValue(m.Key, s), nil
 	}
-	// A PIN is a secret too, though it is a number.
+	// A secret can be a number.
 	if safe := safetext.RedactValue(m.Key, string(m.Value)); safe != string(m.Value) {
 		return safe, nil
 	}

@@ -103,12 +103,8 @@ func (f fact) read(path string, value json.RawMessage, out *Facts) error {
 
 // encode is the canonical JSON of facts.
 func (f Facts) encode() (string, error) {
-	text, err := json.Marshal(f)
-	if err != nil {
-		return "", err
-	}
-	canonical, err := strictjson.Canonical(text)
-	return string(canonical), err
+	text, err := canonical(f)
+	return string(text), err
 }
 
 // readFacts reads stored facts that another host may have written: what is not as

@@ -3,6 +3,7 @@ package core
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/pi-workflows/wfcore/core/safetext"
@@ -92,12 +93,24 @@ func rawJSON(stored string) json.RawMessage {
 	if strictjson.Check([]byte(stored)) == nil && json.Compact(&line, []byte(stored)) == nil {
 		return line.Bytes()
 	}
-	quoted, _ := json.Marshal(stored) // which makes it valid UTF-8
+	quoted, _ := canonical(stored)
 	return quoted
+}
+
+// canonical writes JSON as it is stored: RFC 8785, of valid UTF-8.
+func canonical(value any) ([]byte, error) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return strictjson.Canonical(encoded)
 }
 
 // maxLeaseTime is the end of the year 9999, the last that our format can write.
 const maxLeaseTime = 253402300799999
+
+// maxExact is the highest integer that a double holds exactly, as all below it.
+const maxExact = 1 << 53
 
 // number is a stored one: the end of a lease in milliseconds, or an index. Another
 // host may have stored anything there.
@@ -106,7 +119,11 @@ func number(stored any) (int64, bool) {
 	case int64:
 		return n, true
 	case float64:
-		return int64(n), true
+		if math.IsNaN(n) {
+			return 0, false
+		}
+		// How a double that no integer can hold is converted depends on the machine.
+		return int64(min(max(n, -maxExact), maxExact)), true
 	}
 	return 0, false
 }

@@ -42,7 +42,7 @@ func (t *tx) event(row db.Run, event EventType, runner *string, p payload) error
 			delete(p, k)
 		}
 	}
-	encoded, err := json.Marshal(p)
+	encoded, err := canonical(p)
 	if err != nil {
 		return err
 	}

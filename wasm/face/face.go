@@ -86,7 +86,11 @@ func (f *Face) waiting(wait hostsql.Wait) func(context.Context, func() error) er
 	return func(_ context.Context, try func() error) error {
 		f.conn.Wait = wait
 		defer func() { f.conn.Wait = hostsql.WaitNone }()
-		return try()
+		err := try()
+		if errors.Is(err, hostsql.ErrTransactionOpen) {
+			return core.NewError(core.CodeTransactionOpen, nil, "the connection has an open transaction; end it, and try again")
+		}
+		return err
 	}
 }
 

@@ -34,6 +34,9 @@ type Error struct {
 	Message string
 }
 
+// ErrTransactionOpen is the error of a BEGIN where the host has a transaction open.
+var ErrTransactionOpen = errors.New("the connection has an open transaction")
+
 func (e *Error) Error() string { return fmt.Sprintf("SQLite result %d: %s", e.Code, e.Message) }
 
 // Conn is the one connection. It serves as its own driver.Connector, and one
@@ -108,14 +111,17 @@ func (s *stmt) run(args []driver.Value) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	begins := s.query == "BEGIN" || s.query == "BEGIN IMMEDIATE"
 	found, err := decodeRows(s.conn.Host.Run(s.id, encoded, s.conn.Wait))
-	if err != nil {
+	var e *Error
+	switch {
+	case begins && errors.As(err, &e) && e.Code == 1: // SQLITE_ERROR
+		return nil, ErrTransactionOpen
+	case err != nil:
 		return nil, err
-	}
-	switch s.query {
-	case "BEGIN", "BEGIN IMMEDIATE":
+	case begins:
 		s.conn.Begun = true
-	case "COMMIT", "ROLLBACK":
+	case s.query == "COMMIT" || s.query == "ROLLBACK":
 		s.conn.Begun = false
 	}
 	return found, nil

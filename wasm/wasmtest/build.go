@@ -2,6 +2,7 @@ package wasmtest
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/tetratelabs/wazero"
-	"io"
 )
 
 // Package is what is built.
@@ -46,5 +46,5 @@ func Start(ctx context.Context, conn *sqlite3.Conn, random io.Reader) (*Core, er
 	if err != nil {
 		return nil, err
 	}
-	return New(ctx, runtime, module, conn, random)
+	return instantiate(ctx, runtime, module, conn, random)
 }

@@ -4,11 +4,9 @@ package wasmtest
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/tetratelabs/wazero"
@@ -18,37 +16,24 @@ import (
 	"github.com/pi-workflows/wfcore/core"
 )
 
-var le = binary.LittleEndian
-
 // Core is an instance of the .wasm on one connection.
 type Core struct {
+	*SQL
 	module              api.Module
 	runtime             wazero.Runtime
 	allocate, call, abi api.Function
-	conn                *sqlite3.Conn
-	ids                 map[string]uint32
-	statements          []*sqlite3.Stmt
 	reply               []byte
-	// Runs are the texts of what was run, in order, and Waits how long each could wait
-	// for a lock.
-	Runs  []string
-	Waits []uint32
-	// Fail, given, answers a statement with a result code other than 0, or panics.
-	Fail func(query string) uint32
 }
 
-// New makes an instance.
-func New(ctx context.Context, runtime wazero.Runtime, code wazero.CompiledModule, conn *sqlite3.Conn, random io.Reader) (*Core, error) {
-	c := &Core{conn: conn, ids: map[string]uint32{}, runtime: runtime}
-	if runtime.Module(wasi_snapshot_preview1.ModuleName) == nil {
-		if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
-			return nil, err
-		}
+func instantiate(ctx context.Context, runtime wazero.Runtime, code wazero.CompiledModule, conn *sqlite3.Conn, random io.Reader) (*Core, error) {
+	c := &Core{SQL: NewSQL(conn), runtime: runtime}
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, runtime); err != nil {
+		return nil, err
 	}
 	_, err := runtime.NewHostModuleBuilder("wfcore_sql").
-		NewFunctionBuilder().WithFunc(c.prepare).Export("prepare").
-		NewFunctionBuilder().WithFunc(c.run).Export("run").
-		NewFunctionBuilder().WithFunc(c.result).Export("result").
+		NewFunctionBuilder().WithFunc(c.servePrepare).Export("prepare").
+		NewFunctionBuilder().WithFunc(c.serveRun).Export("run").
+		NewFunctionBuilder().WithFunc(c.serveResult).Export("result").
 		Instantiate(ctx)
 	if err != nil {
 		return nil, err
@@ -106,115 +91,28 @@ func (c *Core) Call(ctx context.Context, op string, request []byte) ([]byte, err
 
 // Close ends the instance and its statements; the connection stays open.
 func (c *Core) Close() error {
-	for _, s := range c.statements {
-		_ = s.Close()
-	}
+	c.SQL.Close()
 	return c.runtime.Close(context.Background())
 }
 
 // MemoryPages is the size of its memory in pages of 64 KiB.
 func (c *Core) MemoryPages() uint32 { return c.module.Memory().Size() >> 16 }
 
-func (c *Core) prepare(_ context.Context, m api.Module, at, length uint32) uint32 {
-	text, _ := m.Memory().Read(at, length)
-	query := string(text)
-	id, known := c.ids[query]
-	if !known {
-		stmt, _, err := c.conn.Prepare(query)
-		if err != nil {
-			return c.failed(err)
-		}
-		id = uint32(len(c.statements))
-		c.statements = append(c.statements, stmt)
-		c.ids[query] = id
-	}
-	return c.answer(le.AppendUint32(le.AppendUint32(nil, 0), id))
+func (c *Core) servePrepare(_ context.Context, m api.Module, at, length uint32) uint32 {
+	query, _ := m.Memory().Read(at, length)
+	return c.keep(c.Prepare(string(query)))
 }
 
-func (c *Core) run(_ context.Context, m api.Module, id, at, length, wait uint32) uint32 {
-	stmt := c.statements[id]
-	c.Runs, c.Waits = append(c.Runs, stmt.SQL()), append(c.Waits, wait)
-	if c.Fail != nil {
-		if code := c.Fail(stmt.SQL()); code != 0 {
-			return c.answer(le.AppendUint32(nil, code))
-		}
-	}
+func (c *Core) serveRun(_ context.Context, m api.Module, id, at, length, wait uint32) uint32 {
 	args, _ := m.Memory().Read(at, length)
-	_ = stmt.ClearBindings()
-	if err := bind(stmt, args); err != nil {
-		return c.failed(err)
-	}
-	rows, count := []byte{}, uint32(0)
-	for stmt.Step() {
-		count++
-		for i := range stmt.ColumnCount() {
-			rows = appendValue(rows, stmt, i)
-		}
-	}
-	columns := uint32(stmt.ColumnCount())
-	if err := errors.Join(stmt.Err(), stmt.Reset()); err != nil {
-		return c.failed(err)
-	}
-	reply := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 0), columns), count)
-	return c.answer(append(reply, rows...))
+	return c.keep(c.Run(id, args, wait))
 }
 
-func (c *Core) result(_ context.Context, m api.Module, into uint32) { m.Memory().Write(into, c.reply) }
-
-func (c *Core) answer(reply []byte) uint32 {
+func (c *Core) keep(reply []byte) uint32 {
 	c.reply = reply
 	return uint32(len(reply))
 }
 
-func (c *Core) failed(err error) uint32 {
-	code := uint32(sqlite3.ERROR)
-	var e *sqlite3.Error
-	if errors.As(err, &e) {
-		code = uint32(e.ExtendedCode())
-	}
-	return c.answer(append(le.AppendUint32(nil, code), err.Error()...))
-}
-
-func bind(stmt *sqlite3.Stmt, args []byte) error {
-	count, rest := le.Uint32(args), args[4:]
-	var err error
-	for i := 1; i <= int(count) && err == nil; i++ {
-		tag := rest[0]
-		rest = rest[1:]
-		switch tag {
-		case 0:
-			err = stmt.BindNull(i)
-		case 1:
-			err = stmt.BindInt64(i, int64(le.Uint64(rest)))
-			rest = rest[8:]
-		case 2:
-			err = stmt.BindFloat(i, math.Float64frombits(le.Uint64(rest)))
-			rest = rest[8:]
-		default:
-			content := rest[4 : 4+le.Uint32(rest)]
-			rest = rest[4+len(content):]
-			if tag == 3 {
-				err = stmt.BindText(i, string(content))
-			} else {
-				err = stmt.BindBlob(i, content)
-			}
-		}
-	}
-	return err
-}
-
-func appendValue(out []byte, stmt *sqlite3.Stmt, i int) []byte {
-	switch stmt.ColumnType(i) {
-	case sqlite3.INTEGER:
-		return le.AppendUint64(append(out, 1), uint64(stmt.ColumnInt64(i)))
-	case sqlite3.FLOAT:
-		return le.AppendUint64(append(out, 2), math.Float64bits(stmt.ColumnFloat(i)))
-	case sqlite3.TEXT:
-		text := stmt.ColumnRawText(i)
-		return append(le.AppendUint32(append(out, 3), uint32(len(text))), text...)
-	case sqlite3.BLOB:
-		blob := stmt.ColumnRawBlob(i)
-		return append(le.AppendUint32(append(out, 4), uint32(len(blob))), blob...)
-	}
-	return append(out, 0)
+func (c *Core) serveResult(_ context.Context, m api.Module, into uint32) {
+	m.Memory().Write(into, c.reply)
 }
