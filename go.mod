@@ -2,6 +2,8 @@ module github.com/pi-workflows/wfcore
 
 go 1.26.0
 
+ignore ./js-host-shim/node_modules
+
 require (
 	github.com/ncruces/go-sqlite3 v0.37.0
 	github.com/pressly/goose/v3 v3.30.1

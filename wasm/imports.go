@@ -46,7 +46,7 @@ func (host) Run(statement uint32, args []byte, wait hostsql.Wait) []byte {
 var replies []byte
 
 func reply(length uint32) []byte {
-	if int(length) > cap(replies) {
+	if int(length) > cap(replies) || cap(replies) > 1<<20 { // a large one is not kept
 		replies = make([]byte, length)
 	}
 	replies = replies[:length]

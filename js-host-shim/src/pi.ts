@@ -16,9 +16,9 @@ export interface PiOptions<Built> {
 }
 
 export interface PiWorkflows<Built> {
-	/** The host of the session that is open; throws where none is. */
+	/** The host of the session that is open. Throws where there is none, or its store cannot be opened. */
 	host(): WorkflowHost<Built>;
-	/** The store of the session that is open; throws where none is. */
+	/** Its store. */
 	store(): Store;
 }
 
@@ -32,16 +32,24 @@ interface Open<Built> {
 /** Binds both coordinators to Pi's events. Call it once, in the extension's factory. */
 export function bindPi<Built>(pi: ExtensionAPI, options: PiOptions<Built>): PiWorkflows<Built> {
 	let open: Open<Built> | undefined;
+	let current: ExtensionContext | undefined;
 
 	pi.on("session_start", async (_event, ctx) => {
 		await close();
-		open = start(pi, ctx, options);
-		await open.host.sessionStart();
+		current = ctx;
+		try {
+			await opened().host.sessionStart();
+		} catch (error) {
+			ctx.ui.notify(`workflows: ${messageOf(error)}`, "error");
+		}
 	});
 	pi.on("agent_start", () => open?.host.turnStarted());
 	pi.on("message_end", () => open?.host.activity());
 	pi.on("agent_settled", () => open?.host.settled());
-	pi.on("session_shutdown", close);
+	pi.on("session_shutdown", async () => {
+		current = undefined;
+		await close();
+	});
 
 	/** Nothing may be sent while a session shuts down: its claims are given back. */
 	async function close(): Promise<void> {
@@ -55,10 +63,12 @@ export function bindPi<Built>(pi: ExtensionAPI, options: PiOptions<Built>): PiWo
 		closing.store.close();
 	}
 
+	/** Opens the store, also where that failed before: a tool's call then says why, in the same call. */
 	function opened(): Open<Built> {
-		if (open === undefined) {
+		if (current === undefined) {
 			throw new Error("no session is open");
 		}
+		open ??= start(pi, current, options);
 		return open;
 	}
 	return { host: () => opened().host, store: () => opened().store };
@@ -75,12 +85,16 @@ function start<Built>(pi: ExtensionAPI, ctx: ExtensionContext, options: PiOption
 		session: new PiSession(pi, ctx, options.held ?? (() => false)),
 		engine: options.engine(ctx),
 		report: (runId) => ctx.ui.notify(`What happened to run ${runId} could not be stored: its agent may never hear of it.`, "error"),
-		failed: (error) => ctx.ui.notify(`workflows: ${error instanceof Error ? error.message : String(error)}`, "error"),
+		failed: (error) => ctx.ui.notify(`workflows: ${messageOf(error)}`, "error"),
 		...(leaseMs === undefined ? {} : { leaseMs }),
 	});
 	const timer = setInterval(() => void host.poll(), pollMs);
 	timer.unref();
 	return { store, host, timer };
+}
+
+function messageOf(error: unknown): string {
+	return error instanceof Error ? error.message : String(error);
 }
 
 class PiSession implements Session {
