@@ -42,6 +42,11 @@ test-go:
 test-js: shim
 	cd $(SHIM) && $(NODE) --test 'test/**/*.test.ts'
 
+.PHONY: conformance
+conformance: shim ## Run the one suite on each face, and compare how much each ran
+	@{ go test -v ./core/conformance ./wasm -run '^(TestNative|TestConformance)$$'; cd $(SHIM) && $(NODE) --test test/conformance.test.ts; } \
+	| grep -o 'conformance: [0-9]* cases, [0-9]* calls' | sort | uniq -c | tee /dev/stderr | grep -q '^ *3 '
+
 .PHONY: race
 race: ## Run what is concurrent under the race detector
 	go test -race -timeout 20m ./cmd/... ./core/sqlite
@@ -77,4 +82,4 @@ lint: ## Check format, vet and staticcheck
 	$(STATICCHECK) ./...
 
 .PHONY: check
-check: lint verify test race ## All that CI runs
+check: lint verify test conformance race ## All that CI runs
