@@ -14,6 +14,7 @@ type Pragma struct{ Name, Set, Want string }
 // What a connection is set to, and read back. See docs/operations.md#the-file.
 var (
 	PragmasFile = []Pragma{
+		{"query_only", "OFF", "0"}, // an earlier use of the connection may have set it
 		{"journal_mode", "WAL", "wal"},
 		{"synchronous", "FULL", "2"}, // "queued" promised to a model must survive power loss
 		{"foreign_keys", "ON", "1"},

@@ -45,7 +45,7 @@ var layers = []layer{
 		others: []string{"github.com/ncruces/go-sqlite3"},
 	},
 	{dir: "js-host-shim/gentypes", own: []string{"core"}},
-	{dir: "wasm/hostsql", never: noWorld},
+	{dir: "wasm/hostsql", own: []string{"core"}, never: noWorld},
 	{dir: "wasm/face", own: []string{"core", "core/layout", "sql", "wasm/hostsql"}, never: noWorld},
 	{dir: "wasm", own: []string{"wasm/face", "wasm/hostsql"}, never: noWorld},
 	{dir: "wasm/wasmtest", own: []string{"core"}, others: []string{"github.com/ncruces/go-sqlite3", "github.com/tetratelabs/wazero"}},

@@ -47,9 +47,11 @@ func (f *Face) Call(op string, request []byte) (reply []byte) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			f.store = nil
-			reply = failure(core.NewError(core.CodeCoreCrashed, nil, "the core failed in %s; a fresh one goes on", op))
+			reply = crashed(op)
 		}
-		f.end()
+		if !f.end() {
+			reply = crashed(op)
+		}
 	}()
 	answer, err := f.do(context.Background(), op, request)
 	if err != nil {
@@ -68,16 +70,21 @@ func (f *Face) do(ctx context.Context, op string, request []byte) ([]byte, error
 	return f.store.Call(ctx, op, request)
 }
 
-// end is after each call, whatever came of it: the next one may be of a fresh core.
-func (f *Face) end() {
+// end is after each call, whatever came of it. False says that a transaction could not
+// be ended, which is left to the host.
+func (f *Face) end() (ended bool) {
 	defer func() {
 		f.busy = false
-		if recover() != nil {
-			f.store = nil
+		if recover() != nil || !ended {
+			f.store, ended = nil, false
 		}
 	}()
 	f.conn.Wait = hostsql.WaitNone
-	f.conn.End()
+	return f.conn.End() == nil
+}
+
+func crashed(op string) []byte {
+	return failure(core.NewError(core.CodeCoreCrashed, nil, "the core failed in %s; a fresh one goes on", op))
 }
 
 // waiting lets the host wait for a lock while try runs. The core cannot: nothing
@@ -86,11 +93,7 @@ func (f *Face) waiting(wait hostsql.Wait) func(context.Context, func() error) er
 	return func(_ context.Context, try func() error) error {
 		f.conn.Wait = wait
 		defer func() { f.conn.Wait = hostsql.WaitNone }()
-		err := try()
-		if errors.Is(err, hostsql.ErrTransactionOpen) {
-			return core.NewError(core.CodeTransactionOpen, nil, "the connection has an open transaction; end it, and try again")
-		}
-		return err
+		return try()
 	}
 }
 

@@ -116,10 +116,10 @@ func TestCallWithinCall(t *testing.T) {
 // Nobody but its owner sets a lent connection.
 func TestLent(t *testing.T) {
 	f, _, h, conn := newFace(t, "file:"+t.TempDir()+"/store")
-	if err := conn.Exec("PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=OFF"); err != nil {
+	if err := conn.Exec("PRAGMA query_only=ON; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=OFF"); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range core.PragmasFile[:3] {
+	for _, p := range core.PragmasFile[:4] {
 		e := want(t, f, core.CodeStoreMisconfigured, "open", `{"connection":"lent"}`)
 		if e.Details["pragma"] != p.Name {
 			t.Errorf("%v, want %s", e.Details, p.Name)
@@ -182,6 +182,47 @@ func TestReadOnly(t *testing.T) {
 	}
 	must(t, f, "listWorkflowTurnIntents", `{"limit":1}`)
 	want(t, f, core.CodeStoreMisconfigured, "reservePreparedRun", reserve)
+}
+
+// A connection that was read from can be opened for writing.
+func TestReadOnlyAndThenNot(t *testing.T) {
+	f, _, _, _ := newFace(t, "file:"+t.TempDir()+"/store")
+	must(t, f, "open", `{"connection":"own"}`)
+	must(t, f, "open", `{"connection":"own","readOnly":true}`)
+	must(t, f, "open", `{"connection":"own"}`)
+	must(t, f, "reservePreparedRun", reserve)
+}
+
+// Where even the rollback fails the host is told that the instance is lost.
+func TestRollbackFails(t *testing.T) {
+	f, _, h, conn := newFace(t, ":memory:")
+	must(t, f, "open", `{"connection":"own"}`)
+	h.Fail = func(query string) uint32 {
+		if query == "COMMIT" || query == "ROLLBACK" {
+			return uint32(sqlite3.IOERR)
+		}
+		return 0
+	}
+	want(t, f, core.CodeCoreCrashed, "reservePreparedRun", reserve)
+	h.Fail = nil
+	if err := conn.Exec("ROLLBACK"); err != nil {
+		t.Error(err)
+	}
+	must(t, f, "open", `{"connection":"own"}`)
+	must(t, f, "reservePreparedRun", reserve)
+}
+
+// A host that does not keep to docs/abi.md is told so.
+func TestReplyThatCannotBeRead(t *testing.T) {
+	f, _, h, _ := newFace(t, ":memory:")
+	f.conn.Host = broken{h}
+	want(t, f, core.CodeStoreMisconfigured, "open", `{"connection":"own"}`)
+}
+
+type broken struct{ host }
+
+func (b broken) Run(id uint32, args []byte, wait hostsql.Wait) []byte {
+	return append(b.host.Run(id, args, wait), 0)
 }
 
 func TestTestClock(t *testing.T) {

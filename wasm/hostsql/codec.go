@@ -3,7 +3,6 @@ package hostsql
 import (
 	"database/sql/driver"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 )
@@ -22,10 +21,7 @@ const (
 // maxColumns is what SQLite allows in a result.
 const maxColumns = 32767
 
-var (
-	le       = binary.LittleEndian
-	errReply = errors.New("the host's reply cannot be read")
-)
+var le = binary.LittleEndian
 
 func encodeArgs(args []driver.Value) ([]byte, error) {
 	out := le.AppendUint32(nil, uint32(len(args)))

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/pi-workflows/wfcore/core"
 )
 
 // Wait says how long the host may wait for a lock that a statement meets.
@@ -34,8 +36,13 @@ type Error struct {
 	Message string
 }
 
-// ErrTransactionOpen is the error of a BEGIN where the host has a transaction open.
-var ErrTransactionOpen = errors.New("the connection has an open transaction")
+var (
+	errTransactionOpen = core.NewError(core.CodeTransactionOpen, nil, "the connection has an open transaction; end it, and try again")
+	errReply           = core.NewError(core.CodeStoreMisconfigured, nil, "the host's reply to a statement cannot be read: see docs/abi.md#values")
+)
+
+// sqliteError is the result code of a BEGIN within a transaction, and of a ROLLBACK without.
+const sqliteError = 1
 
 func (e *Error) Error() string { return fmt.Sprintf("SQLite result %d: %s", e.Code, e.Message) }
 
@@ -74,15 +81,21 @@ func (c *Conn) Prepare(query string) (driver.Stmt, error) {
 	return &stmt{conn: c, id: id, query: query, inputs: countParameters(query)}, nil
 }
 
-// End rolls back what was begun and left open.
-func (c *Conn) End() {
+// End rolls back what was begun and left open. An error says that it is open still.
+func (c *Conn) End() error {
 	if !c.Begun {
-		return
+		return nil
 	}
 	c.Begun = false
-	if s, err := c.Prepare("ROLLBACK"); err == nil {
-		_, _ = s.Exec(nil) // SQLite may have rolled back by itself
+	s, err := c.Prepare("ROLLBACK")
+	if err == nil {
+		_, err = s.(*stmt).Exec(nil)
 	}
+	var e *Error
+	if errors.As(err, &e) && e.Code == sqliteError {
+		return nil // SQLite has rolled back by itself
+	}
+	return err
 }
 
 type stmt struct {
@@ -115,8 +128,8 @@ func (s *stmt) run(args []driver.Value) (*rows, error) {
 	found, err := decodeRows(s.conn.Host.Run(s.id, encoded, s.conn.Wait))
 	var e *Error
 	switch {
-	case begins && errors.As(err, &e) && e.Code == 1: // SQLITE_ERROR
-		return nil, ErrTransactionOpen
+	case begins && errors.As(err, &e) && e.Code == sqliteError:
+		return nil, errTransactionOpen
 	case err != nil:
 		return nil, err
 	case begins:
