@@ -127,8 +127,21 @@ func (s *LaunchState) inspected(f Finding) {
 			h.End.Outcome = EngineDone
 		}
 	default:
-		h.End = &launchEnd{Outcome: EngineFailed, Code: FailureInterrupted, Message: "its runner is gone"}
+		h.End = &launchEnd{Outcome: EngineFailed, Code: FailureInterrupted, Message: interruption(f.Kind)}
 	}
+}
+
+// interruption says why a run that was taken over cannot go on.
+func interruption(found FindingKind) string {
+	switch found {
+	case FindingSourceChanged:
+		return "its runner is gone, and its source has changed since"
+	case FindingUnreadable:
+		return "its runner is gone, and its bundle cannot be read"
+	case FindingNone:
+		return "its runner is gone, and it left no bundle"
+	}
+	return "its runner is gone"
 }
 
 // stopped goes on once the engine has ended.
