@@ -2,6 +2,7 @@ package hosttest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/pi-workflows/wfcore/core"
@@ -129,6 +130,21 @@ func TestLaunchAFindingHasAnotherEnd(t *testing.T) {
 					w.owes("run", f.running.owes)
 				}
 			})
+		}
+	}
+}
+
+// Guard: what each finding says (interruption).
+func TestLaunchWhyARunCannotGoOnIsNotTold(t *testing.T) {
+	for kind, words := range map[core.FindingKind]string{
+		core.FindingSourceChanged: "source has changed", core.FindingUnreadable: "cannot be read", core.FindingNone: "no bundle",
+	} {
+		w := newLaunchWorld(t, launchSession)
+		w.left("run", core.Running, core.Finding{Kind: kind})
+		p := w.process("p")
+		p.sees(p.SessionStart)
+		if message := *w.run("run").ErrorMessage; !strings.Contains(message, words) {
+			t.Errorf("%s: %s", kind, message)
 		}
 	}
 }

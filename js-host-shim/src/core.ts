@@ -61,6 +61,9 @@ export class Core {
 
 	/** Runs an operation on a request that is JSON text, and returns its answer's JSON text. */
 	call(op: string, request: string): string {
+		if (loneSurrogate.test(request)) {
+			throw new WfcoreError("bad_request", "the request is not well-formed text", { field: "request" });
+		}
 		const name = encoder.encode(op);
 		const params = encoder.encode(request);
 		const at = this.#exports.wfcore_allocate(name.length + params.length);
@@ -81,6 +84,8 @@ export class Core {
 	}
 }
 
+// UTF-8 has none: an encoder would replace it in silence.
+const loneSurrogate = /\p{Surrogate}/u;
 const answerIs = '{"answer":';
 
 function mismatch(message: string, cause?: unknown): WfcoreError {

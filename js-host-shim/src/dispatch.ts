@@ -17,3 +17,19 @@ export function dispatch(store: Store, step: { op?: OpName; request?: Json }): R
 		throw error;
 	}
 }
+
+/** Tells of errors that nobody waits for. That it throws itself must not stop anything. */
+export function telling(failed: ((error: unknown) => void) | undefined): (error: unknown) => void {
+	return (error) => {
+		try {
+			failed?.(error);
+		} catch {
+			// there is nobody else to tell
+		}
+	};
+}
+
+/** The core cannot read what it was told: it will not do so later either. */
+export function isUnreadable(error: unknown): error is WfcoreError {
+	return error instanceof WfcoreError && error.code === "bad_request";
+}

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, copyFileSync, fchmodSync, lstatSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, statSync, type Stats } from "node:fs";
+import { chmodSync, closeSync, copyFileSync, fchmodSync, lstatSync, mkdirSync, mkdtempSync, openSync, readlinkSync, realpathSync, rmSync, statSync, type Stats } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -64,7 +64,7 @@ function opened(full: string, database: DatabaseSync, asImmutable: boolean): Ope
 	return {
 		database,
 		inPlace() {
-			const now = statSync(full, { throwIfNoEntry: false });
+			const now = unavailable("the file of the store cannot be reached; try again", () => stats(full));
 			if (now === undefined || now.ino !== before.ino || now.dev !== before.dev) {
 				throw new WfcoreError("store_unavailable", "the file of the store was moved or removed; open the store again");
 			}
@@ -81,7 +81,7 @@ function opened(full: string, database: DatabaseSync, asImmutable: boolean): Ope
  * nothing; if someone came meanwhile, it is looked at again with locks.
  */
 function look(full: string, options: FileOptions): Layout {
-	const before = statSync(full, { throwIfNoEntry: false });
+	const before = stats(full);
 	if (before === undefined) {
 		return "absent";
 	}
@@ -90,7 +90,7 @@ function look(full: string, options: FileOptions): Layout {
 			return "new";
 		}
 		const found = outcome(() => lookAt(immutable(full), options, before.size));
-		const after = statSync(full, { throwIfNoEntry: false });
+		const after = stats(full);
 		if (after !== undefined && quiet(full) && same(before, after)) {
 			return found();
 		}
@@ -147,6 +147,18 @@ function quiet(full: string): boolean {
 	return [`${full}-wal`, `${full}-journal`].every((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined);
 }
 
+/** A path under a file is not absent, but wrong: it throws. */
+function stats(path: string): Stats | undefined {
+	try {
+		return statSync(path);
+	} catch (error) {
+		if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+			return undefined;
+		}
+		throw error;
+	}
+}
+
 function same(a: Stats, b: Stats): boolean {
 	return a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeMs === b.mtimeMs;
 }
@@ -167,12 +179,19 @@ function checkPath(path: string): string {
 	if (path === "" || path.includes("\0")) {
 		throw badPath("the path of the store must be a non-empty file name");
 	}
-	if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+	if (stats(path)?.isFile() === false) {
 		throw badPath(`the path of the store is a directory or device: ${path}`);
 	}
-	// SQLite follows a link and keeps -wal and -journal beside the target.
-	const full = resolve(path);
-	return statSync(full, { throwIfNoEntry: false }) === undefined ? full : realpathSync(full);
+	return target(resolve(path));
+}
+
+/** Where a path leads: SQLite follows a link, also to what is absent, and keeps -wal and -journal beside the target. */
+function target(full: string): string {
+	if (stats(full) !== undefined) {
+		return realpathSync(full);
+	}
+	const link = lstatSync(full, { throwIfNoEntry: false })?.isSymbolicLink();
+	return link ? target(resolve(dirname(full), readlinkSync(full))) : full;
 }
 
 function badPath(message: string): WfcoreError {
@@ -181,7 +200,7 @@ function badPath(message: string): WfcoreError {
 
 /** Makes what is missing, of mode 0700 under any umask. */
 function makeDirectory(path: string): void {
-	if (statSync(path, { throwIfNoEntry: false }) !== undefined) {
+	if (stats(path) !== undefined) {
 		return;
 	}
 	makeDirectory(dirname(path));
@@ -221,9 +240,9 @@ function ignoring(code: string, run: () => void): boolean {
 	}
 }
 
-function unavailable(message: string, run: () => void): void {
+function unavailable<T>(message: string, run: () => T): T {
 	try {
-		run();
+		return run();
 	} catch (cause) {
 		throw new WfcoreError("store_unavailable", message, {}, { cause });
 	}

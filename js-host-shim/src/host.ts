@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { AgentStep, Engine, EngineEnd, RunControl } from "./engine.ts";
+import { telling } from "./dispatch.ts";
 import { LaunchCoordinator } from "./launches.ts";
-import type { Json, JsonObject, Origin, ReserveResponse, RunStatus, TurnEvent } from "./ops.ts";
+import type { Json, JsonObject, Origin, ReserveResponse, RunStatus, StopReason, TurnEvent } from "./ops.ts";
 import type { Session } from "./session.ts";
 import type { Store } from "./store.ts";
 import { TurnCoordinator } from "./turns.ts";
@@ -29,7 +30,11 @@ export interface StartOptions {
 interface Said {
 	/** Whether it has prompted, as far as is known. */
 	prompted: boolean;
-	active?: AgentStep;
+	active?: AgentStep | undefined;
+	/** The active step ran out of time, and its turn was aborted. */
+	timedOut?: boolean;
+	/** The user paused it: what it still has to say shall not go. */
+	paused?: boolean;
 }
 
 /**
@@ -41,21 +46,23 @@ export class WorkflowHost<Built = unknown> {
 	readonly launches: LaunchCoordinator<Built>;
 	readonly turns: TurnCoordinator;
 	readonly #options: HostOptions<Built>;
+	readonly #failed: (error: unknown) => void;
 	readonly #said = new Map<string, Said>();
+	/** How many turns have started. */
+	#turns = 0;
 
 	constructor(options: HostOptions<Built>) {
 		this.#options = options;
+		this.#failed = telling(options.failed);
 		this.runnerId = options.runnerId ?? randomUUID();
 		this.turns = new TurnCoordinator(options);
 		this.launches = new LaunchCoordinator({
 			...options,
 			runnerId: this.runnerId,
 			control: (run) => this.#control(run),
-			end: (runId, end) => (this.#stranded(runId, end) ? { ...end, turnEvent: { nodeId: "$launch" } } : end),
-			ended: (runId, stored) => {
-				this.#said.delete(runId);
-				this.#quietly(() => this.turns.ended(runId, stored));
-			},
+			end: (runId, end) => this.#end(runId, end),
+			ended: (runId, stored) => this.#ended(runId, stored),
+			stopped: (runId, why) => this.#stopped(runId, why),
 		});
 	}
 
@@ -93,7 +100,10 @@ export class WorkflowHost<Built = unknown> {
 		return this.#said.get(runId)?.active;
 	}
 
-	/** Cancels a run of the session. The agent's own cancel in its active step aborts its turn, and owes it a later one. */
+	/**
+	 * Cancels a run of the session, and waits for the end of its engine, which must not wait for this. The agent's own
+	 * cancel in its active step aborts its turn, and owes it a later one.
+	 */
 	async cancel(runId: string, origin: Origin): Promise<RunStatus | null> {
 		const { store, session } = this.#options;
 		const sessionId = session.id;
@@ -102,14 +112,14 @@ export class WorkflowHost<Built = unknown> {
 		if (step !== undefined) {
 			const { nodeId, attemptId } = step;
 			turnEvent = { nodeId, attemptId, abortCause: "agentCancelled" };
-			this.turns.abort({ runId, sessionId, kind: "agentCancel", nodeId, attemptId, origin });
+			this.#quietly(() => this.turns.abort({ runId, sessionId, kind: "agentCancel", nodeId, attemptId, origin }));
 		}
 		let stored = false;
 		try {
 			store.cancelPreparedRun({ runId, sessionId, origin, ...(turnEvent === undefined ? {} : { turnEvent }) });
 			stored = true;
 		} finally {
-			this.turns.ended(runId, stored);
+			this.#quietly(() => this.turns.ended(runId, stored));
 			await this.launches.poll();
 		}
 		return store.getRun({ runId });
@@ -121,8 +131,10 @@ export class WorkflowHost<Built = unknown> {
 	}
 
 	async settled(): Promise<void> {
+		const turn = this.#turns;
 		await this.launches.settled();
-		this.#quietly(() => this.turns.settled());
+		// Another turn may have begun meanwhile, and has not settled.
+		this.#quietly(() => (turn === this.#turns ? this.turns.settled() : this.turns.activity()));
 	}
 
 	async poll(): Promise<void> {
@@ -131,6 +143,7 @@ export class WorkflowHost<Built = unknown> {
 	}
 
 	turnStarted(): void {
+		this.#turns++;
 		this.#quietly(() => this.turns.turnStarted());
 	}
 
@@ -143,28 +156,62 @@ export class WorkflowHost<Built = unknown> {
 		this.#quietly(() => this.turns.shutdown());
 	}
 
-	/** The run failed before its first prompt: nobody but the host can know. */
-	#stranded(runId: string, end: EngineEnd): boolean {
-		return end.outcome === "failed" && end.turnEvent === undefined && this.#said.get(runId)?.prompted === false;
+	/** Adds what only the host knows of the turn that an end strands. */
+	#end(runId: string, end: EngineEnd): EngineEnd {
+		const said = this.#said.get(runId);
+		if (said === undefined) {
+			return end;
+		}
+		said.paused = end.outcome === "paused";
+		const turnEvent = end.turnEvent ?? (end.outcome === "failed" ? stranded(said) : undefined);
+		return turnEvent === undefined ? end : { ...end, turnEvent };
+	}
+
+	#ended(runId: string, stored: boolean): void {
+		this.#quietly(() => this.turns.ended(runId, stored));
+		if (!stored) {
+			return;
+		}
+		if (this.#said.get(runId)?.paused) {
+			this.#quietly(() => this.turns.withdraw(runId));
+		}
+		this.#said.delete(runId);
+	}
+
+	/** What a run has not said when it is stopped, it shall not say. A step that another runner goes on with is aborted. */
+	#stopped(runId: string, why: StopReason): void {
+		const step = this.activeStep(runId);
+		this.#said.delete(runId);
+		if (why === "shutdown") {
+			return;
+		}
+		this.#quietly(() => this.turns.withdraw(runId));
+		if (why === "claimLost" && step !== undefined) {
+			const { nodeId, attemptId } = step;
+			const sessionId = this.#options.session.id;
+			this.#quietly(() => this.turns.abort({ runId, sessionId, kind: "claimLost", nodeId, attemptId }));
+		}
 	}
 
 	#quietly(tell: () => void): void {
 		try {
 			tell();
 		} catch (error) {
-			this.#options.failed?.(error);
+			this.#failed(error);
 		}
 	}
 
 	#control(run: Pick<RunControl, "runId" | "resumed" | "signal" | "node">): RunControl {
-		const { runId } = run;
+		const { runId, signal } = run;
 		const said: Said = { prompted: run.resumed };
 		this.#said.set(runId, said);
 		return {
 			...run,
 			prompt: (step) => {
+				signal.throwIfAborted();
 				said.prompted = true;
 				said.active = step;
+				said.timedOut = false;
 				this.turns.natural({
 					runId,
 					messageId: `${runId}:${step.nodeId}:${step.attemptId}`,
@@ -181,25 +228,39 @@ export class WorkflowHost<Built = unknown> {
 			stepEnded: () => {
 				said.active = undefined;
 			},
-			present: (messageId, content) =>
+			present: (messageId, content) => {
+				signal.throwIfAborted();
 				this.turns.natural({
 					runId,
 					messageId,
 					resolution: "presentation",
 					message: { customType: "pi-workflows-presentation", content, details: { runId }, deliverAs: "followUp", triggerTurn: true },
-				}),
-			timedOut: (message) => this.#timedOut(runId, message),
+				});
+			},
+			timedOut: (message) => {
+				signal.throwIfAborted();
+				return this.#timedOut(runId, said, message);
+			},
 		};
 	}
 
-	#timedOut(runId: string, message: string): EngineEnd {
+	#timedOut(runId: string, said: Said, message: string): EngineEnd {
 		const end: EngineEnd = { outcome: "failed", code: "timed_out", message };
-		const step = this.activeStep(runId);
-		if (step === undefined) {
+		if (said.active === undefined) {
 			return end;
 		}
-		const { nodeId, attemptId } = step;
+		const { nodeId, attemptId } = said.active;
+		said.timedOut = true;
 		this.turns.abort({ runId, sessionId: this.#options.session.id, kind: "stepTimeout", nodeId, attemptId });
-		return { ...end, turnEvent: { nodeId, attemptId, abortCause: "timedOut" } };
+		return { ...end, turnEvent: stranded(said)! };
 	}
+}
+
+/** The step that a failure stops, or that there was no prompt yet: nobody but the host can know. */
+function stranded({ active, prompted, timedOut }: Said): TurnEvent | undefined {
+	if (active === undefined) {
+		return prompted ? undefined : { nodeId: "$launch" };
+	}
+	const { nodeId, attemptId } = active;
+	return { nodeId, attemptId, ...(timedOut ? { abortCause: "timedOut" as const } : {}) };
 }

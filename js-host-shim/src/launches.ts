@@ -1,6 +1,6 @@
-import { dispatch } from "./dispatch.ts";
+import { dispatch, isUnreadable, telling } from "./dispatch.ts";
 import { LaunchFailure, Stopped, type Engine, type EngineEnd, type RunControl } from "./engine.ts";
-import type { FailureCode, Finding, LaunchSeen, LaunchStart, LaunchState, LaunchStep, Run } from "./ops.ts";
+import type { FailureCode, Finding, LaunchSeen, LaunchStart, LaunchState, LaunchStep, Run, StopReason } from "./ops.ts";
 import type { Session } from "./session.ts";
 import type { Store } from "./store.ts";
 
@@ -16,35 +16,51 @@ export interface LaunchOptions<Built> {
 	end?: (runId: string, end: EngineEnd) => EngineEnd;
 	/** The outcome of a run was stored, or could not be. */
 	ended?: (runId: string, stored: boolean) => void;
+	/** The engine of a run was told to stop, and has not ended yet. */
+	stopped?: (runId: string, why: StopReason) => void;
 	/** Told what no step can be told of. */
 	failed?: (error: unknown) => void;
 	/** How long a run is claimed, in milliseconds. */
 	leaseMs?: number;
 }
 
-/** What goes on of a run in this process. */
+/** What goes on of the one run that this process has. */
 interface Activity<Built> {
-	run?: Run;
+	readonly runId: string;
+	readonly run?: Run;
 	built?: Built;
 	readonly stop: AbortController;
 	/** The build, or the run: it never throws. */
 	going: Promise<void>;
 }
 
+/** What was seen, or what came of its last step, and is to be told. */
+interface Waiting {
+	seen: LaunchSeen;
+	/** It is of no interest once an engine was stopped. */
+	until?: AbortSignal | undefined;
+	/** Called once nothing more follows from it. */
+	followed?: () => void;
+}
+
 const outcomes: readonly string[] = ["finish", "fail", "cancel", "park"];
 
 /**
  * Activates and recovers the runs of a session: tell it what happens, and it does what docs/contract.md#activation
- * says. One thing is followed to its end before the next.
+ * says. One thing is followed to its end before the next. What the core cannot be told now, as where it crashed, is told
+ * again with the next thing.
  */
 export class LaunchCoordinator<Built = unknown> {
 	readonly #options: LaunchOptions<Built>;
-	readonly #activities = new Map<string, Activity<Built>>();
+	readonly #failed: (error: unknown) => void;
+	readonly #waiting: Waiting[] = [];
+	#activity: Activity<Built> | undefined;
 	#state: LaunchStart | LaunchState;
 	#queue: Promise<void> = Promise.resolve();
 
 	constructor(options: LaunchOptions<Built>) {
 		this.#options = options;
+		this.#failed = telling(options.failed);
 		const { session, runnerId, leaseMs } = options;
 		this.#state = { sessionId: session.id, runnerId, ...(leaseMs === undefined ? {} : { leaseMs }) };
 	}
@@ -65,24 +81,49 @@ export class LaunchCoordinator<Built = unknown> {
 	}
 
 	/** The session closes: what runs is stopped, and its claim given back. */
-	shutdown(): Promise<void> {
-		return this.#tell({ kind: "shutdown" });
+	async shutdown(): Promise<void> {
+		await this.#tell({ kind: "shutdown" });
+		await this.#stop(new Stopped("shutdown")); // also where the core could not be asked
 	}
 
-	#tell(seen: LaunchSeen): Promise<void> {
-		this.#queue = this.#queue.then(() => this.#follow(seen)).catch((error: unknown) => this.#options.failed?.(error));
+	#tell(seen: LaunchSeen, more: Omit<Waiting, "seen"> = {}): Promise<void> {
+		const last = this.#waiting.length > 1 ? this.#waiting.at(-1) : undefined;
+		if (seen.kind !== "poll" || last?.seen.kind !== "poll") { // one that waits comes as late
+			this.#waiting.push({ seen, ...more });
+		}
+		this.#queue = this.#queue.then(() => this.#follow()).catch(this.#failed);
 		return this.#queue;
 	}
 
-	async #follow(what: LaunchSeen): Promise<void> {
-		const { store, session } = this.#options;
-		for (let seen: LaunchSeen | undefined = what; seen !== undefined; ) {
-			const { state, step } = store.nextLaunchStep({ state: this.#state, seen: { ...seen, idle: session.idle() } });
-			this.#state = state;
-			seen = await this.#do(step);
+	async #follow(): Promise<void> {
+		for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+			const seen = first.until?.aborted ? undefined : await this.#do(this.#ask(first.seen));
+			if (seen === undefined) {
+				this.#waiting.shift();
+				first.followed?.();
+			} else {
+				first.seen = seen;
+				first.until = undefined; // it was told, and its steps may stop the engine
+			}
 		}
 	}
 
+	#ask(seen: LaunchSeen, otherwise = readable(seen)): LaunchStep {
+		const { store, session } = this.#options;
+		try {
+			const { state, step } = store.nextLaunchStep({ state: this.#state, seen: { ...seen, idle: session.idle() } });
+			this.#state = state;
+			return step;
+		} catch (error) {
+			if (!isUnreadable(error)) {
+				throw error;
+			}
+			this.#failed(error);
+			return otherwise === null ? { kind: "wait" } : this.#ask(otherwise, null);
+		}
+	}
+
+	/** Does a step. It never throws: a step without a result would be waited for for ever. */
 	async #do(step: LaunchStep): Promise<LaunchSeen | undefined> {
 		const runId = step.runId!;
 		switch (step.kind) {
@@ -97,41 +138,55 @@ export class LaunchCoordinator<Built = unknown> {
 			case "inspect":
 				return { kind: "found", step: step.kind, finding: await this.#inspect(runId) };
 			case "writeBundle":
-				return { ...(await this.#writeBundle(runId)), step: step.kind };
+				return { ...(await this.#writeBundle()), step: step.kind };
 			case "stop":
-				await this.#stop(runId, new Stopped(step.why!));
+				await this.#stop(new Stopped(step.why!));
 				return { kind: "done", step: step.kind };
 		}
 		const result = dispatch(this.#options.store, step);
+		const stored = result.kind === "answered";
+		if (stored && (step.kind === "recover" || outcomes.includes(step.kind))) {
+			this.#activity = undefined;
+		}
 		if (outcomes.includes(step.kind)) {
-			this.#options.ended?.((step.request as { runId: string }).runId, result.kind === "answered");
+			this.#quietly(() => this.#options.ended?.(runId, stored));
 		}
 		return { ...result, step: step.kind };
+	}
+
+	#quietly(tell: () => void): void {
+		try {
+			tell();
+		} catch (error) {
+			this.#failed(error);
+		}
 	}
 
 	async #inspect(runId: string): Promise<Finding> {
 		try {
 			return await this.#options.engine.inspect(runId);
-		} catch {
+		} catch (error) {
+			this.#failed(error);
 			return { kind: "unreadable" };
 		}
 	}
 
 	#build(run: Run): void {
 		const { engine } = this.#options;
-		const activity: Activity<Built> = { run, stop: new AbortController(), going: Promise.resolve() };
-		this.#activities.set(run.runId, activity);
+		const { runId } = run;
+		const activity: Activity<Built> = { runId, run, stop: new AbortController(), going: Promise.resolve() };
+		this.#activity = activity;
 		const build = async (): Promise<LaunchSeen> => {
 			const workflow = await engine.resolve(run.workflowName);
 			const definitionDigest = await engine.digest(workflow);
 			activity.built = await engine.build(workflow, run, activity.stop.signal);
-			return { kind: "built", runId: run.runId, definitionDigest };
+			return { kind: "built", runId, definitionDigest };
 		};
-		activity.going = this.#beside(activity, build().catch((error: unknown) => buildFailed(error, run.runId)));
+		activity.going = this.#beside(activity, build().catch((error: unknown) => buildFailed(error, runId)));
 	}
 
-	async #writeBundle(runId: string): Promise<LaunchSeen> {
-		const { run, built } = this.#activities.get(runId)!;
+	async #writeBundle(): Promise<LaunchSeen> {
+		const { run, built } = this.#activity!;
 		try {
 			await this.#options.engine.writeBundle(run!, built as Built);
 		} catch (error) {
@@ -142,34 +197,39 @@ export class LaunchCoordinator<Built = unknown> {
 
 	#run(runId: string, resumed: boolean): void {
 		const { engine, control, end = (_, as) => as } = this.#options;
-		const activity: Activity<Built> = { stop: new AbortController(), going: Promise.resolve() };
-		const built = this.#activities.get(runId)?.built;
-		this.#activities.set(runId, activity);
+		const activity: Activity<Built> = { runId, stop: new AbortController(), going: Promise.resolve() };
+		const built = resumed ? undefined : this.#activity?.built;
+		this.#activity = activity;
 		const { signal } = activity.stop;
-		const node = () => unlessStopped(signal, this.#tell({ kind: "node", runId }));
-		const start = async () => engine.start(control({ runId, resumed, signal, node }), resumed ? undefined : built);
-		const ended = start().catch(crash).then((as): LaunchSeen => ({ kind: "ended", runId, ...end(runId, as) }));
+		const looked = () => new Promise<void>((followed) => void this.#tell({ kind: "node", runId }, { until: signal, followed }));
+		const node = async () => unlessStopped(signal, looked());
+		const start = async () => engine.start(control({ runId, resumed, signal, node }), built);
+		const told = start().catch(crash).then((as) => end(runId, as));
+		const ended = told.catch(crash).then((as): LaunchSeen => ({ kind: "ended", runId, ...as }));
 		activity.going = this.#beside(activity, ended);
 	}
 
 	/** Tells what came of something that goes on beside the steps, unless it was stopped. */
 	#beside(activity: Activity<Built>, going: Promise<LaunchSeen>): Promise<void> {
+		const { signal } = activity.stop;
 		return going.then((seen) => {
-			if (!activity.stop.signal.aborted) {
-				void this.#tell(seen);
-			}
+			void this.#tell(seen, { until: signal });
 		});
 	}
 
-	async #stop(runId: string, why: Stopped): Promise<void> {
-		const activity = this.#activities.get(runId);
-		this.#activities.delete(runId);
-		activity?.stop.abort(why);
-		await activity?.going;
+	async #stop(why: Stopped): Promise<void> {
+		const activity = this.#activity;
+		this.#activity = undefined;
+		if (activity === undefined) {
+			return;
+		}
+		activity.stop.abort(why);
+		this.#quietly(() => this.#options.stopped?.(activity.runId, why.why));
+		await activity.going;
 	}
 }
 
-/** Waits, but not where it is stopped first: a step that stops it waits for its end. */
+/** Waits, but not where it is stopped first: the step that stops an engine waits for its end. */
 function unlessStopped(signal: AbortSignal, told: Promise<void>): Promise<void> {
 	return new Promise((resolve, reject) => {
 		const stopped = () => reject(signal.reason as Stopped);
@@ -190,6 +250,29 @@ function crash(error: unknown): EngineEnd {
 }
 
 function why(error: unknown, otherwise: FailureCode): { code: FailureCode; message: string } {
-	const message = error instanceof Error ? error.message : String(error);
-	return { code: error instanceof LaunchFailure ? error.code : otherwise, message };
+	return { code: error instanceof LaunchFailure ? error.code : otherwise, message: words(error) };
+}
+
+/** What an error says, whatever was thrown; half a character, which no JSON may hold, is replaced. */
+function words(error: unknown): string {
+	try {
+		return Buffer.from(error instanceof Error ? error.message : String(error)).toString();
+	} catch {
+		return "what was thrown cannot be shown";
+	}
+}
+
+/** What is told where the core cannot read what an engine said: it would be waited for for ever. */
+function readable({ kind, step, runId }: LaunchSeen): LaunchSeen | null {
+	const message = "what the engine said cannot be read";
+	switch (kind) {
+		case "built":
+		case "buildFailed":
+			return { kind: "buildFailed", code: "activation_failed", message, ...(step === undefined ? { runId: runId! } : { step }) };
+		case "ended":
+			return { kind, runId: runId!, outcome: "failed", code: "run_failed", message };
+		case "found":
+			return { kind, step: step!, finding: { kind: "unreadable" } };
+	}
+	return null;
 }

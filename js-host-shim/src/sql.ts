@@ -14,13 +14,18 @@ const genericError = 1;
 /** How long a statement may wait for a lock, in milliseconds, by what the core says. */
 export type Waits = readonly [none: 0, normal: number, beforeAbort: number];
 
+interface Prepared {
+	sql: string;
+	statement: Statement;
+}
+
 /** Serves the core's SQL on a connection. */
 export class SqlServer {
 	readonly #connection: Connection;
 	readonly #waits: Waits;
 	readonly #lent: boolean;
 	readonly #ids = new Map<string, number>();
-	readonly #statements: { sql: string; statement: Statement }[] = [];
+	readonly #statements: Prepared[] = [];
 	readonly #reply = new Writer();
 	/** The core has begun a transaction and not ended it. */
 	#begun = false;
@@ -41,14 +46,14 @@ export class SqlServer {
 		};
 	}
 
-	/** Rolls back what an instance of the core began before it was lost. */
+	/** Rolls back what a call of the core began and left open: it was lost, or its own ROLLBACK failed. */
 	rollback(): void {
 		if (!this.#begun) {
 			return;
 		}
 		this.#begun = false;
 		if (this.#connection.isOpen() && this.#connection.inTransaction()) {
-			this.#connection.prepare("ROLLBACK").all([]);
+			this.#answer(() => this.#connection.prepare("ROLLBACK").all([])); // the error is the one that led here
 		}
 	}
 
@@ -77,12 +82,7 @@ export class SqlServer {
 		if (prepared === undefined) {
 			throw new Error(`there is no statement ${id}`);
 		}
-		const rows = waiting(wait, this.#connection, () => this.#withoutTimeout(prepared.sql, () => prepared.statement.all(args)));
-		if (prepared.sql === "BEGIN" || prepared.sql === "BEGIN IMMEDIATE") {
-			this.#begun = true;
-		} else if (prepared.sql === "COMMIT" || prepared.sql === "ROLLBACK") {
-			this.#begun = false;
-		}
+		const rows = waiting(wait, this.#connection, () => this.#withoutTimeout(prepared.sql, () => this.#all(prepared, args)));
 		this.#reply.reset(0);
 		this.#reply.number(rows[0]?.length ?? 0);
 		this.#reply.number(rows.length);
@@ -91,6 +91,16 @@ export class SqlServer {
 				this.#reply.value(value);
 			}
 		}
+	}
+
+	#all({ sql, statement }: Prepared, args: SqlValue[]): readonly (readonly SqlValue[])[] {
+		const rows = statement.all(args);
+		if (sql === "BEGIN" || sql === "BEGIN IMMEDIATE") {
+			this.#begun = true;
+		} else if (sql === "COMMIT" || sql === "ROLLBACK") {
+			this.#begun = false;
+		}
+		return rows;
 	}
 
 	/** Takes the host's own busy timeout, which starves, off for our BEGIN. */
@@ -119,7 +129,7 @@ function waiting<T>(milliseconds: number, connection: Connection, run: () => T):
 			return run();
 		} catch (error) {
 			const code = connection.resultCode(error);
-			if ((code & 0xff) !== busy || code === busySnapshot || performance.now() >= deadline) {
+			if ((code & 0xff) !== busy || code === busySnapshot || !(performance.now() < deadline)) {
 				throw error;
 			}
 			Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0.2 + 0.8 * Math.random());
@@ -159,10 +169,13 @@ function arguments_(bytes: Uint8Array): SqlValue[] {
 	return Array.from({ length: view.getUint32(0, true) }, value);
 }
 
-/** Writes a reply into bytes that grow and are used again. */
+const smallReply = 4096;
+const keptReply = 1 << 20;
+
+/** Writes a reply into bytes that grow and are used again, unless they grew too much to be kept. */
 class Writer {
 	length = 0;
-	#bytes = new Uint8Array(4096);
+	#bytes = new Uint8Array(smallReply);
 	#view = new DataView(this.#bytes.buffer);
 
 	bytes(): Uint8Array {
@@ -171,6 +184,9 @@ class Writer {
 
 	reset(code: number): void {
 		this.length = 0;
+		if (this.#bytes.length > keptReply) {
+			this.#use(new Uint8Array(smallReply));
+		}
 		this.number(code);
 	}
 
@@ -217,8 +233,12 @@ class Writer {
 			return;
 		}
 		const grown = new Uint8Array(2 * (this.length + size));
-		grown.set(this.#bytes.subarray(0, this.length));
-		this.#bytes = grown;
-		this.#view = new DataView(grown.buffer);
+		grown.set(this.bytes());
+		this.#use(grown);
+	}
+
+	#use(bytes: Uint8Array<ArrayBuffer>): void {
+		this.#bytes = bytes;
+		this.#view = new DataView(bytes.buffer);
 	}
 }

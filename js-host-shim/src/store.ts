@@ -64,7 +64,7 @@ export function openStore(options: StoreOptions): Store {
 		openFile(path!, {
 			readOnly: options.readOnly ?? false,
 			existing: options.existing ?? false,
-			look: (found) => new Session(nodeSqlite(found), "look", options).open(),
+			look: (found) => look(nodeSqlite(found), options),
 		}),
 	);
 	const connection = nodeSqlite(own);
@@ -73,6 +73,14 @@ export function openStore(options: StoreOptions): Store {
 	} catch (error) {
 		connection.close();
 		throw error;
+	}
+}
+
+function look(connection: Connection, options: StoreOptions): Opened {
+	try {
+		return new Session(connection, "look", options).open();
+	} catch (error) {
+		throw typed(error);
 	}
 }
 
@@ -156,9 +164,16 @@ class OpenStore {
 		this.close();
 	}
 
+	/** Makes a fresh instance. One that could not open the store is not kept: the next call tries again. */
 	#start(): Opened {
-		this.#session = new Session(this.#connection, this.#whose, this.#options);
-		return this.#session.open();
+		const session = new Session(this.#connection, this.#whose, this.#options);
+		try {
+			const opened = session.open();
+			this.#session = session;
+			return opened;
+		} finally {
+			session.sql.rollback();
+		}
 	}
 
 	/** Runs the core, and drops an instance that was lost: the next call makes a fresh one. */
@@ -174,17 +189,18 @@ class OpenStore {
 			throw new WfcoreError("transaction_open", "the connection has an open transaction; end it, and try again");
 		}
 		this.#busy = true;
+		let lost = false;
 		try {
 			return run();
-		} catch (error) {
-			if (error instanceof WfcoreError && error.code !== "core_crashed") {
-				throw error;
-			}
-			const lost = this.#session;
-			this.#session = undefined;
-			lost?.sql.rollback();
-			throw error instanceof WfcoreError ? error : new WfcoreError("core_crashed", "the core failed; a fresh one goes on", {}, { cause: error });
+		} catch (cause) {
+			const error = typed(cause);
+			lost = error.code === "core_crashed";
+			throw error;
 		} finally {
+			this.#session?.sql.rollback();
+			if (lost) {
+				this.#session = undefined;
+			}
 			this.#busy = false;
 		}
 	}
@@ -193,9 +209,17 @@ class OpenStore {
 for (const op of opNames) {
 	Object.defineProperty(OpenStore.prototype, op, {
 		value(this: OpenStore, request: unknown = {}): unknown {
-			return JSON.parse(this.callText(op, JSON.stringify(request) ?? "null"));
+			return JSON.parse(this.callText(op, stringify(request)));
 		},
 	});
+}
+
+function stringify(request: unknown): string {
+	try {
+		return JSON.stringify(request) ?? "null";
+	} catch (cause) {
+		throw new WfcoreError("bad_request", "the request cannot be told as JSON", { field: "request" }, { cause });
+	}
 }
 
 // The operations are those of the table above, which the types cannot see.
@@ -205,6 +229,11 @@ function randomBytes(into: Uint8Array): void {
 	for (let from = 0; from < into.length; from += 65536) {
 		crypto.getRandomValues(into.subarray(from, from + 65536) as Uint8Array<ArrayBuffer>);
 	}
+}
+
+/** What is thrown through the core, and is not its own error, has lost the instance. */
+function typed(cause: unknown): WfcoreError {
+	return cause instanceof WfcoreError ? cause : new WfcoreError("core_crashed", "the core failed; a fresh one goes on", {}, { cause });
 }
 
 /** Types what `node:sqlite` and the file system throw while a file is opened. */

@@ -1,5 +1,5 @@
 // A scripted session and engine, for tests of hosts and workflows.
-import type { Engine, EngineEnd, RunControl, Workflow } from "./engine.ts";
+import type { Awaitable, Engine, EngineEnd, RunControl, Workflow } from "./engine.ts";
 import { LaunchFailure } from "./engine.ts";
 import type { Finding, Json, Run } from "./ops.ts";
 import type { Session, SessionEntry, SessionMessage } from "./session.ts";
@@ -24,8 +24,11 @@ export class ScriptedSession implements Session {
 	sends = 0;
 	turns = 0;
 	aborts = 0;
+	/** Called when a turn starts, also while a message is taken. */
+	onTurn: (() => void) | undefined;
 	readonly #queue: SessionMessage[] = [];
 	#active = false;
+	#aborted = false;
 
 	constructor(id: string, messages: SessionMessage[] = []) {
 		this.id = id;
@@ -55,6 +58,9 @@ export class ScriptedSession implements Session {
 		if (this.sendError !== undefined) {
 			throw this.sendError;
 		}
+		if (this.#aborted) {
+			throw new Error("the turn is being aborted");
+		}
 		this.sends++;
 		if (this.appending === "now") {
 			this.#show(message);
@@ -65,17 +71,20 @@ export class ScriptedSession implements Session {
 
 	abort(): void {
 		this.aborts++;
+		this.#aborted = this.#active;
 	}
 
 	/** Starts a turn, as a user's message does. */
 	startTurn(): void {
 		this.turns++;
 		this.#active = true;
+		this.onTurn?.();
 	}
 
 	/** Ends the turn. */
 	settle(): void {
 		this.#active = false;
+		this.#aborted = false;
 	}
 
 	/** Shows what was accepted. */
@@ -98,21 +107,24 @@ export class ScriptedEngine implements Engine<Run> {
 	readonly bundles: Map<string, Finding>;
 	/** Of the definition, now. */
 	definitionDigest = "sha256:scripted";
-	/** Thrown by `build`. */
+	/** Thrown by `build`, and by `writeBundle`. */
 	buildFailure: Error | undefined;
+	bundleFailure: Error | undefined;
 	/** The runs that acted, in order; a resumed one acts again. */
 	readonly acted: string[] = [];
 	/** What a run does; by default it is done at once. */
 	script: (control: RunControl, input: Json) => Promise<EngineEnd> = async () => ({ outcome: "done" });
-	readonly #inputs = new Map<string, Json>();
+	/** Of the runs, which are in their bundles. */
+	readonly inputs: Map<string, Json>;
 
-	constructor(bundles: Map<string, Finding> = new Map()) {
+	constructor(bundles: Map<string, Finding> = new Map(), inputs: Map<string, Json> = new Map()) {
 		this.bundles = bundles;
+		this.inputs = inputs;
 	}
 
 	/** The same engine in a new process: its bundles stand. */
 	restart(): ScriptedEngine {
-		return new ScriptedEngine(this.bundles);
+		return new ScriptedEngine(this.bundles, this.inputs);
 	}
 
 	resolve(name: string): Workflow {
@@ -132,7 +144,7 @@ export class ScriptedEngine implements Engine<Run> {
 		return this.definitionDigest;
 	}
 
-	build(_workflow: Workflow, run: Run): Run {
+	build(_workflow: Workflow, run: Run): Awaitable<Run> {
 		if (this.buildFailure !== undefined) {
 			throw this.buildFailure;
 		}
@@ -140,8 +152,11 @@ export class ScriptedEngine implements Engine<Run> {
 	}
 
 	writeBundle(run: Run): void {
+		if (this.bundleFailure !== undefined) {
+			throw this.bundleFailure;
+		}
 		this.bundles.set(run.runId, { kind: "running" });
-		this.#inputs.set(run.runId, run.input ?? null);
+		this.inputs.set(run.runId, run.input ?? null);
 	}
 
 	inspect(runId: string): Finding {
@@ -150,7 +165,7 @@ export class ScriptedEngine implements Engine<Run> {
 
 	async start(control: RunControl): Promise<EngineEnd> {
 		this.acted.push(control.runId);
-		const end = await this.script(control, this.#inputs.get(control.runId) ?? null);
+		const end = await this.script(control, this.inputs.get(control.runId) ?? null);
 		this.bundles.set(control.runId, bundleOf(end));
 		return end;
 	}

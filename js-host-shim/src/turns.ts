@@ -1,4 +1,4 @@
-import { dispatch } from "./dispatch.ts";
+import { dispatch, isUnreadable, telling } from "./dispatch.ts";
 import type { NoteTurnRequest, TurnSeen, TurnStart, TurnState, TurnStep } from "./ops.ts";
 import type { NaturalMessage, Session, SessionMessage } from "./session.ts";
 import type { Store } from "./store.ts";
@@ -8,25 +8,39 @@ export interface TurnOptions {
 	session: Session;
 	/** Tells the user that the agent of a run may never hear of what happened. */
 	report?: (runId: string) => void;
+	/** Told of errors that no step can be told of. */
+	failed?: (error: unknown) => void;
 	/** How long a delivery is claimed, in milliseconds. */
 	leaseMs?: number;
 }
 
+/** What is seen often, and says no more the second time. */
+const looks: readonly string[] = ["poll", "activity"];
+
 /**
  * Delivers the turns that are owed to a session, and the messages of its workflows: tell it what happens, and it
  * does what docs/turns.md#delivery says. All of it is synchronous. A state of the core's coordinator is
- * kept here; after a crash it starts anew.
+ * kept here; after a crash it starts anew. What the core cannot be told now, or the session cannot be asked, comes again
+ * with the next thing.
  */
 export class TurnCoordinator {
 	readonly #options: TurnOptions;
+	readonly #failed: (error: unknown) => void;
 	readonly #messages = new Map<string, SessionMessage>();
 	#state: TurnStart | TurnState;
 	#turns = 0;
+	/** What was seen, the first of it as what came of its last step. */
 	readonly #waiting: TurnSeen[] = [];
+	/** The step that could not be done. */
+	#undone: TurnStep | undefined;
 	#following = false;
+	/** Turns that were aborted, and one that was before its step came. */
+	#aborts = 0;
+	#ahead = false;
 
 	constructor(options: TurnOptions) {
 		this.#options = options;
+		this.#failed = telling(options.failed);
 		const { session, leaseMs } = options;
 		this.#state = leaseMs === undefined ? { sessionId: session.id } : { sessionId: session.id, leaseMs };
 	}
@@ -74,9 +88,14 @@ export class TurnCoordinator {
 		this.#see({ kind: "withdrawn", runId });
 	}
 
-	/** Notes what will strand the turn, and aborts it. */
+	/** Notes what will strand the turn, and aborts it: at once, also where nothing can be noted. */
 	abort(note: NoteTurnRequest): void {
+		const before = this.#aborts;
 		this.#see({ kind: "abort", note });
+		if (this.#aborts === before && !this.#following) {
+			this.#ahead = true;
+			this.#abort();
+		}
 	}
 
 	/** The outcome of a run was stored, or could not be. */
@@ -86,27 +105,67 @@ export class TurnCoordinator {
 
 	/** What a session tells while it takes a message comes after. */
 	#see(what: TurnSeen): void {
-		this.#waiting.push(what);
+		const last = this.#waiting.length > 1 ? this.#waiting.at(-1) : undefined;
+		if (!looks.includes(what.kind) || last?.kind !== what.kind) { // one that waits comes as late
+			this.#waiting.push(what);
+		}
 		if (this.#following) {
 			return;
 		}
 		this.#following = true;
 		try {
-			for (let seen = this.#waiting.shift(); seen !== undefined; seen = this.#waiting.shift()) {
-				this.#follow(seen);
-			}
+			this.#follow();
 		} finally {
 			this.#following = false;
 		}
 	}
 
-	#follow(what: TurnSeen): void {
+	/** Throws where something that was told cannot be read. */
+	#follow(): void {
+		try {
+			while (this.#waiting.length > 0) {
+				this.#next(this.#waiting[0]!);
+			}
+		} catch (error) {
+			if (!isUnreadable(error)) {
+				this.#failed(error);
+				return;
+			}
+			this.#waiting.shift();
+			throw error;
+		}
+		this.#ahead = false;
+		this.#forget();
+	}
+
+	#next(seen: TurnSeen): void {
+		const step = (this.#undone ??= this.#ask(seen));
+		if (step.kind === "wait") {
+			this.#waiting.shift();
+		} else {
+			this.#waiting[0] = { step: step.kind, ...this.#do(step) };
+		}
+		this.#undone = undefined;
+	}
+
+	#ask(what: TurnSeen): TurnStep {
 		const { store, session } = this.#options;
-		for (let seen: TurnSeen | undefined = what; seen !== undefined; ) {
-			seen = { ...seen, idle: session.idle(), held: session.held(), turn: this.#turns };
-			const { state, step } = store.nextTurnStep({ state: this.#state, seen });
-			this.#state = state;
-			seen = step.kind === "wait" ? undefined : { step: step.kind, ...this.#do(step) };
+		const seen = { ...what, idle: session.idle(), held: session.held(), turn: this.#turns };
+		const { state, step } = store.nextTurnStep({ state: this.#state, seen });
+		this.#state = state;
+		return step;
+	}
+
+	/** Forgets the messages that will not be sent any more: no step can name what the state does not. */
+	#forget(): void {
+		if (this.#messages.size === 0) {
+			return;
+		}
+		const state = JSON.stringify(this.#state);
+		for (const messageId of this.#messages.keys()) {
+			if (!state.includes(JSON.stringify(messageId))) {
+				this.#messages.delete(messageId);
+			}
 		}
 	}
 
@@ -117,13 +176,29 @@ export class TurnCoordinator {
 			case "send":
 				return this.#send(step);
 			case "abort":
-				this.#options.session.abort();
+				if (!this.#ahead) {
+					this.#abort();
+				}
+				this.#ahead = false;
 				return { kind: "done" };
 			case "report":
-				this.#options.report?.(step.runId!);
+				this.#quietly(() => this.#options.report?.(step.runId!));
 				return { kind: "done" };
 			default:
 				return dispatch(this.#options.store, step);
+		}
+	}
+
+	#abort(): void {
+		this.#aborts++;
+		this.#quietly(() => this.#options.session.abort());
+	}
+
+	#quietly(tell: () => void): void {
+		try {
+			tell();
+		} catch (error) {
+			this.#failed(error);
 		}
 	}
 
@@ -150,7 +225,8 @@ export class TurnCoordinator {
 		}
 		try {
 			session.send(this.#message(step));
-		} catch {
+		} catch (error) {
+			this.#failed(error);
 			return { kind: "sendFailed" };
 		}
 		return { kind: "sent" };
