@@ -28,6 +28,10 @@ wasm: ## Build js-host-shim/dist/wfcore.wasm
 shim: wasm $(SHIM)/node_modules/.package-lock.json ## Build the npm package in js-host-shim
 	cd $(SHIM) && npm run --silent build
 
+.PHONY: lint-js
+lint-js: shim
+	cd $(SHIM) && npm run --silent check
+
 $(SHIM)/node_modules/.package-lock.json: $(SHIM)/package-lock.json
 	cd $(SHIM) && npm ci --no-audit --no-fund --loglevel=error
 
@@ -75,7 +79,7 @@ verify: ## Check that generated files match, and that every query prepares
 	go mod verify
 
 .PHONY: lint
-lint: ## Check format, vet and staticcheck
+lint: lint-js ## Check format, vet, staticcheck, and the types of the JavaScript tests
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "run gofmt -w"; exit 1; }
 	go vet ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./wasm/...

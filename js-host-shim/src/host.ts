@@ -176,6 +176,7 @@ export class WorkflowHost<Built = unknown> {
 			this.#quietly(() => this.turns.withdraw(runId));
 		}
 		this.#said.delete(runId);
+		this.#quietly(() => this.turns.poll()); // what it owes is due now, not in 3 s
 	}
 
 	/** What a run has not said when it is stopped, it shall not say. A step that another runner goes on with is aborted. */

@@ -120,7 +120,7 @@ mark('import ' + new URL(import.meta.url).searchParams.get('purpose'));
   async until(pi: Pi, runId: string, status: string): Promise<RunStatus> {
     return await pi.waitUntil(() => {
       const run = this.run(runId);
-      return run.status === status && run;
+      return run.status === status ? run : undefined;
     }, `run ${runId} is ${status}`);
   }
 
