@@ -26,8 +26,12 @@ interface Exports {
 let compiled: WebAssembly.Module | undefined;
 
 function module(): WebAssembly.Module {
-	compiled ??= new WebAssembly.Module(readFileSync(new URL("./wfcore.wasm", import.meta.url)));
-	return compiled;
+	try {
+		compiled ??= new WebAssembly.Module(readFileSync(new URL("./wfcore.wasm", import.meta.url)));
+		return compiled;
+	} catch (error) {
+		throw mismatch("the file of the core cannot be read", error);
+	}
 }
 
 const encoder = new TextEncoder();
@@ -45,7 +49,10 @@ export class Core {
 		try {
 			instance = new WebAssembly.Instance(code, imports as WebAssembly.Imports);
 		} catch (error) {
-			throw mismatch("the core imports what this package does not have", error);
+			if (error instanceof WebAssembly.LinkError || error instanceof TypeError) {
+				throw mismatch("the core imports what this package does not have", error);
+			}
+			throw error; // no room for it, perhaps
 		}
 		this.#exports = instance.exports as unknown as Exports;
 		if (typeof this.#exports.wfcore_abi_version !== "function") {

@@ -1,4 +1,4 @@
-import type { EngineOutcome, FailureCode, Finding, Json, Run, StopReason, TurnEvent } from "./ops.ts";
+import type { EngineOutcome, FailureCode, Finding, FinishRequest, Json, Run, StopReason, TurnEvent } from "./ops.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -24,9 +24,10 @@ export class LaunchFailure extends Error {
 
 /** How an engine ended. */
 export interface EngineEnd {
+	/** What waits or is paused is set aside, and comes back by the operation `resumeParkedRun` alone. */
 	outcome: EngineOutcome;
-	/** Of a failure: `run_failed`, `timed_out`, `interrupted`. */
-	code?: FailureCode;
+	/** Of a failure. */
+	code?: NonNullable<FinishRequest["errorCode"]>;
 	message?: string;
 	/** What is known of the turn that the end strands. */
 	turnEvent?: TurnEvent;
@@ -42,11 +43,20 @@ export interface Engine<Built = unknown> {
 	digest(workflow: Workflow): Awaitable<string>;
 	/** Builds a claimed run. No node acts. It ends soon once the signal says so. */
 	build(workflow: Workflow, run: Run, signal: AbortSignal): Awaitable<Built>;
-	/** Writes the run bundle, input included, so that another process can go on from it. */
+	/**
+	 * Writes the run bundle, input included, so that another process can go on from it. The launch can still fail after it,
+	 * and the bundle is then left behind. Bundles are the engine's: nobody else reads or deletes one.
+	 */
 	writeBundle(run: Run, built: Built): Awaitable<void>;
-	/** What is left of a run: its bundle, or `none`. It changes nothing. */
+	/**
+	 * What is left of a run whose process is gone: `none`, `running` where its bundle can go on, `waiting`, `terminal` with
+	 * its `status`, `sourceChanged`. It changes nothing. What it throws means `unreadable`, which ends the run.
+	 */
 	inspect(runId: string): Awaitable<Finding>;
-	/** Acts, from what was built, or, without, from the bundle. It ends soon once `control.signal` says so. */
+	/**
+	 * Acts, from what was built, or, without, from the bundle. It writes its end into the bundle before it returns. Once
+	 * `control.signal` is aborted it ends soon, by throwing what `control` throws: cancel, shutdown and all else wait for it.
+	 */
 	start(control: RunControl, built: Built | undefined): Promise<EngineEnd>;
 }
 
@@ -59,13 +69,16 @@ export interface RunControl {
 	readonly signal: AbortSignal;
 	/** Looks at the claim before a node acts, and throws a Stopped where the run must not go on. */
 	node(): Promise<void>;
-	/** Prompts the agent for a step, which is active until `stepEnded`. */
+	/**
+	 * Prompts the agent for a step, which is active until `stepEnded`. How the agent's result comes back, as by a tool, is
+	 * the host's affair. An attempt is prompted once: another one, also after a restart, has another `attemptId`.
+	 */
 	prompt(step: AgentStep): void;
 	/** Says that the agent's step ended. */
 	stepEnded(): void;
-	/** Shows the agent a result. */
+	/** Shows the agent a result. The id is any, unique in the session. */
 	present(messageId: string, content: string): void;
-	/** The active step ran out of time: notes it, and aborts its turn. Returns what to end with. */
+	/** The active step ran out of time: notes it, and aborts its turn if that is active still. Returns what to end with. */
 	timedOut(message: string): EngineEnd;
 }
 

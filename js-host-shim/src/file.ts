@@ -176,7 +176,7 @@ function outcome<T>(run: () => T): () => T {
 }
 
 function checkPath(path: string): string {
-	if (path === "" || path.includes("\0")) {
+	if (typeof path !== "string" || path === "" || path.includes("\0")) {
 		throw badPath("the path of the store must be a non-empty file name");
 	}
 	if (stats(path)?.isFile() === false) {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { WfcoreError } from "./errors.ts";
 import type { AgentStep, Engine, EngineEnd, RunControl } from "./engine.ts";
 import { telling } from "./dispatch.ts";
 import { LaunchCoordinator } from "./launches.ts";
@@ -33,6 +34,8 @@ interface Said {
 	active?: AgentStep | undefined;
 	/** The active step ran out of time, and its turn was aborted. */
 	timedOut?: boolean;
+	/** The turn of the active step has settled: what goes on in the session is another's. */
+	settled?: boolean;
 	/** The user paused it: what it still has to say shall not go. */
 	paused?: boolean;
 }
@@ -48,6 +51,7 @@ export class WorkflowHost<Built = unknown> {
 	readonly #options: HostOptions<Built>;
 	readonly #failed: (error: unknown) => void;
 	readonly #said = new Map<string, Said>();
+	#closed = false;
 	/** How many turns have started. */
 	#turns = 0;
 
@@ -72,6 +76,9 @@ export class WorkflowHost<Built = unknown> {
 	 */
 	async start(name: string, input: Json, options: StartOptions = {}): Promise<ReserveResponse> {
 		const { store, session, engine } = this.#options;
+		if (this.#closed) {
+			throw new WfcoreError("store_closed", "the host was shut down: what is queued now, nobody here would start");
+		}
 		const workflow = await engine.resolve(name);
 		await engine.validate(workflow, input);
 		const definitionDigest = await engine.digest(workflow);
@@ -107,7 +114,7 @@ export class WorkflowHost<Built = unknown> {
 	async cancel(runId: string, origin: Origin): Promise<RunStatus | null> {
 		const { store, session } = this.#options;
 		const sessionId = session.id;
-		const step = origin === "agent" ? this.activeStep(runId) : undefined;
+		const step = origin === "agent" && !this.#said.get(runId)?.settled ? this.activeStep(runId) : undefined;
 		let turnEvent: TurnEvent | undefined;
 		if (step !== undefined) {
 			const { nodeId, attemptId } = step;
@@ -132,6 +139,9 @@ export class WorkflowHost<Built = unknown> {
 
 	async settled(): Promise<void> {
 		const turn = this.#turns;
+		for (const said of this.#said.values()) {
+			said.settled = true;
+		}
 		await this.launches.settled();
 		// Another turn may have begun meanwhile, and has not settled.
 		this.#quietly(() => (turn === this.#turns ? this.turns.settled() : this.turns.activity()));
@@ -152,6 +162,7 @@ export class WorkflowHost<Built = unknown> {
 	}
 
 	async shutdown(): Promise<void> {
+		this.#closed = true;
 		await this.launches.shutdown();
 		this.#quietly(() => this.turns.shutdown());
 	}
@@ -213,6 +224,7 @@ export class WorkflowHost<Built = unknown> {
 				said.prompted = true;
 				said.active = step;
 				said.timedOut = false;
+				said.settled = false;
 				this.turns.natural({
 					runId,
 					messageId: `${runId}:${step.nodeId}:${step.attemptId}`,
@@ -247,12 +259,14 @@ export class WorkflowHost<Built = unknown> {
 
 	#timedOut(runId: string, said: Said, message: string): EngineEnd {
 		const end: EngineEnd = { outcome: "failed", code: "timed_out", message };
-		if (said.active === undefined) {
-			return end;
+		if (said.active === undefined || said.settled) {
+			return end; // there is no turn of it to abort
 		}
 		const { nodeId, attemptId } = said.active;
 		said.timedOut = true;
-		this.turns.abort({ runId, sessionId: this.#options.session.id, kind: "stepTimeout", nodeId, attemptId });
+		// The outcome that follows makes the turn due, with its reason: a fallback must not come before.
+		const recoveryExpected = true;
+		this.turns.abort({ runId, sessionId: this.#options.session.id, kind: "stepTimeout", nodeId, attemptId, recoveryExpected });
 		return { ...end, turnEvent: stranded(said)! };
 	}
 }

@@ -200,11 +200,13 @@ export class LaunchCoordinator<Built = unknown> {
 		const activity: Activity<Built> = { runId, stop: new AbortController(), going: Promise.resolve() };
 		const built = resumed ? undefined : this.#activity?.built;
 		this.#activity = activity;
-		const { signal } = activity.stop;
+		const over = new AbortController(); // what an engine does after its end must not count
+		const signal = AbortSignal.any([activity.stop.signal, over.signal]);
 		const looked = () => new Promise<void>((followed) => void this.#tell({ kind: "node", runId }, { until: signal, followed }));
 		const node = async () => unlessStopped(signal, looked());
 		const start = async () => engine.start(control({ runId, resumed, signal, node }), built);
-		const told = start().catch(crash).then((as) => end(runId, as));
+		const settled = start().catch(crash).finally(() => over.abort(new Stopped("ended")));
+		const told = settled.then((as) => end(runId, as));
 		const ended = told.catch(crash).then((as): LaunchSeen => ({ kind: "ended", runId, ...as }));
 		activity.going = this.#beside(activity, ended);
 	}
@@ -242,15 +244,12 @@ function unlessStopped(signal: AbortSignal, told: Promise<void>): Promise<void> 
 }
 
 function buildFailed(error: unknown, runId?: string): LaunchSeen {
-	return { kind: "buildFailed", ...why(error, "activation_failed"), ...(runId === undefined ? {} : { runId }) };
+	const code: FailureCode = error instanceof LaunchFailure ? error.code : "activation_failed";
+	return { kind: "buildFailed", code, message: words(error), ...(runId === undefined ? {} : { runId }) };
 }
 
 function crash(error: unknown): EngineEnd {
-	return { outcome: "failed", ...why(error, "run_failed") };
-}
-
-function why(error: unknown, otherwise: FailureCode): { code: FailureCode; message: string } {
-	return { code: error instanceof LaunchFailure ? error.code : otherwise, message: words(error) };
+	return { outcome: "failed", code: "run_failed", message: words(error) };
 }
 
 /** What an error says, whatever was thrown; half a character, which no JSON may hold, is replaced. */

@@ -13,6 +13,7 @@ export interface SessionMessage {
 	content: string;
 	/** Whether the user sees it; true by default. */
 	display?: boolean;
+	/** They have to come back from `entries` as they are: by them a delivery is known. */
 	details?: Record<string, unknown>;
 	/** How it goes: `followUp` after what is going on. */
 	deliverAs?: "followUp" | "nextTurn" | "steer";
@@ -31,7 +32,7 @@ export interface Session {
 	entries(): Iterable<SessionEntry>;
 	/** Hands a message to the session. That it returns means nothing: delivery is confirmed by `entries`. */
 	send(message: SessionMessage): void;
-	/** Aborts the turn that is active. */
+	/** Aborts the turn that is active, if there is one. */
 	abort(): void;
 }
 

@@ -36,6 +36,10 @@ export interface Warning {
 	message: string;
 }
 
+const known: readonly string[] = [
+	"path", "database", "readOnly", "existing", "wait", "waitBeforeAbort", "now", "random", "stderr", "testClock",
+] satisfies (keyof StoreOptions)[];
+
 /** An open store: every operation of docs/reference.md, synchronous. */
 export interface Store extends Ops, Disposable {
 	/** What the connection lacks of what is advised. */
@@ -53,14 +57,18 @@ export interface Store extends Ops, Disposable {
  */
 export function openStore(options: StoreOptions): Store {
 	const { path, database } = options;
+	const unknown = Object.keys(options).find((name) => !known.includes(name));
+	if (unknown !== undefined) {
+		throw new WfcoreError("bad_request", `${unknown} is no option`, { field: unknown });
+	}
 	if ((path === undefined) === (database === undefined)) {
 		throw new WfcoreError("bad_request", "give either the path of a file or a database", { field: "path" });
 	}
 	if (database !== undefined) {
-		const connection = database instanceof DatabaseSync ? nodeSqlite(database) : database;
+		const connection = database instanceof DatabaseSync ? nodeSqlite(database) : checked(database);
 		return new OpenStore(connection, "lent", options, () => {});
 	}
-	const { database: own, inPlace } = storageErrors(() =>
+	const { database: own, inPlace } = storageErrors(path!, () =>
 		openFile(path!, {
 			readOnly: options.readOnly ?? false,
 			existing: options.existing ?? false,
@@ -82,6 +90,29 @@ function look(connection: Connection, options: StoreOptions): Opened {
 	} catch (error) {
 		throw typed(error);
 	}
+}
+
+/** Refuses an adapter that would be wrong in ways that are hard to see. */
+function checked(connection: Connection): Connection {
+	for (const method of ["prepare", "resultCode", "isOpen", "inTransaction", "close"] as const) {
+		if (typeof connection[method] !== "function") {
+			throw unfit(`it has no method ${method}`);
+		}
+	}
+	if (!connection.isOpen()) {
+		return connection; // which is told as such
+	}
+	const rows = connection.prepare("SELECT 1, ?1, ?2").all(["x", null]);
+	const [one, x, nothing] = rows?.[0] ?? [];
+	if (one !== 1n || x !== "x" || nothing !== null) {
+		throw unfit("all must return arrays at once, with each INTEGER as a bigint, and take its arguments in order");
+	}
+	return connection;
+}
+
+function unfit(why: string): WfcoreError {
+	const message = `the database is neither a DatabaseSync of node:sqlite nor a Connection: ${why}`;
+	return new WfcoreError("bad_request", message, { field: "database" });
 }
 
 type Whose = "own" | "lent" | "look";
@@ -236,11 +267,14 @@ function typed(cause: unknown): WfcoreError {
 	return cause instanceof WfcoreError ? cause : new WfcoreError("core_crashed", "the core failed; a fresh one goes on", {}, { cause });
 }
 
-/** Types what `node:sqlite` and the file system throw while a file is opened. */
-function storageErrors<T>(run: () => T): T {
+/** Says which file it was, and types what `node:sqlite` and the file system throw while a file is opened. */
+function storageErrors<T>(path: string, run: () => T): T {
 	try {
 		return run();
 	} catch (cause) {
+		if (cause instanceof WfcoreError && cause.code === "layout_incompatible") {
+			throw new WfcoreError(cause.code, `${path}: ${cause.message}`, { ...cause.details, path });
+		}
 		if (cause instanceof WfcoreError) {
 			throw cause;
 		}

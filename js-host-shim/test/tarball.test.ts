@@ -1,7 +1,7 @@
 // The package as npm publishes it: what is in it, and a project that installs it and has nothing else.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -85,6 +85,24 @@ test("plain JavaScript uses it", () => {
 		console.log(openStore({ path: "plain/store.sqlite", readOnly: true }).getRun({ runId }).status);
 	`;
 	assert.equal(run("plain.js", text), "true not_found\nqueued\n");
+});
+
+test("a core that is not there, or damaged, is no core of this version", () => {
+	const text = `
+		import { truncateSync, rmSync } from "node:fs";
+		import { DatabaseSync } from "node:sqlite";
+		import { openStore } from "./damaged/dist/index.js";
+		for (const damage of [(file) => truncateSync(file, 1000), rmSync]) {
+			damage("damaged/dist/wfcore.wasm");
+			try {
+				openStore({ database: new DatabaseSync(":memory:") });
+			} catch (error) {
+				console.log(error.code, error.retryable, error.cause instanceof Error);
+			}
+		}
+	`;
+	cpSync(installed, join(directory, "damaged"), { recursive: true });
+	assert.equal(run("damaged.js", text), "abi_mismatch false true\n".repeat(2));
 });
 
 test("only what is exported can be imported", () => {

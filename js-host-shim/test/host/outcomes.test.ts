@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EngineEnd, Intent, RunControl } from "wfcore-host-shim";
-import { flush, step, stopped, World, type Process } from "./world.ts";
+import type { Intent } from "wfcore-host-shim";
+import { flush, inStep, step, stopped, World, type Process } from "./world.ts";
 
 /** The one turn that a run owes, delivered as a fallback once. */
 async function fallback(world: World, p: Process, runId: string): Promise<Intent> {
@@ -20,20 +20,6 @@ async function nothing(world: World, p: Process, runId: string, messages: string
 	assert.deepEqual(world.intents(runId), []);
 	assert.deepEqual(world.said(), messages);
 	assert.deepEqual(p.errors, []);
-}
-
-/** A run whose agent works on a step, in a turn. */
-async function inStep(world: World, after: (control: RunControl) => Promise<EngineEnd> = stopped): Promise<[Process, string]> {
-	const p = world.process(async (control) => {
-		await control.node();
-		control.prompt(step);
-		return after(control);
-	});
-	const runId = await p.start();
-	await p.settle();
-	assert.deepEqual(world.said(), ["agent-step"]);
-	assert.equal(p.session.idle(), false);
-	return [p, runId];
 }
 
 test("a source that changed after the start runs, or is told twice", async () => {
@@ -149,7 +135,7 @@ test("a step that ran out of time is aborted before it is noted, or told twice",
 	assert.deepEqual([cause, nodeId, attemptId], ["timedOut", step.nodeId, step.attemptId]);
 });
 
-test("an engine that fails after its step timed out, and was told so, owes a second turn", async () => {
+test("a step that timed out is told before its outcome, or a second time after it", async () => {
 	using world = new World();
 	let late = () => {};
 	const [p, runId] = await inStep(world, async (control) => {
@@ -157,8 +143,8 @@ test("an engine that fails after its step timed out, and was told so, owes a sec
 		await new Promise<void>((resolve) => (late = resolve));
 		throw new Error("and then it broke");
 	});
-	await p.goesOn(3); // the turn of the abort is given while the engine goes on
-	assert.deepEqual(world.said(), ["agent-step", "deferred-turn"]);
+	await p.goesOn(3); // the engine goes on, and with it what the turn is owed for
+	assert.deepEqual(world.said(), ["agent-step"]);
 	late();
 	await flush();
 	assert.equal(world.run(runId).status, "failed");

@@ -264,3 +264,17 @@ export function stopped({ signal }: RunControl): Promise<never> {
 		}
 	});
 }
+
+/** A run whose agent works on a step, in a turn. */
+export async function inStep(world: World, after: (control: RunControl) => Promise<EngineEnd> = stopped): Promise<[Process, string]> {
+	const p = world.process(async (control) => {
+		await control.node();
+		control.prompt(step);
+		return after(control);
+	});
+	const runId = await p.start();
+	await p.settle();
+	assert.deepEqual(world.said(), ["agent-step"]);
+	assert.equal(p.session.idle(), false);
+	return [p, runId];
+}

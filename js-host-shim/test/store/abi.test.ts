@@ -45,6 +45,11 @@ test("a core that imports what is not there does not", () => {
 	}
 });
 
+test("a core that traps at its start is not one of another version", () => {
+	const traps = compile(section(3, [[0]]), [8, 1, 0], section(10, [[3, 0, 0, 0x0b]]));
+	assert.throws(() => new Core(host, traps), WebAssembly.RuntimeError);
+});
+
 test("a module that is no core does not", () => {
 	refused("abi_mismatch", () => new Core(host, compile()));
 });

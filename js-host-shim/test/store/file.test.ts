@@ -175,6 +175,7 @@ test("what is no file is refused", (t) => {
 		}
 	}
 	refused("bad_request", () => openStore({}));
+	refused("bad_request", () => openStore({ path: new URL("file:///store") as never }));
 	refused("bad_request", () => openStore({ path: join(directory, "store"), database: beside(t, ":memory:") }));
 	assert.deepEqual(readdirSync(directory), ["file"]);
 });

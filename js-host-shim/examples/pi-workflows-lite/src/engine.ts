@@ -92,7 +92,7 @@ export class LiteEngine implements Engine<Definition> {
 	submit(runId: string, result: Json): void {
 		const take = this.#waiting.get(runId);
 		if (take === undefined) {
-			throw new Error(`run ${runId} has no step here that waits for a result; look at its status`);
+			throw new Error(`run ${runId} has no step here that waits for a result; look at its status. After a restart it asks again, within half a minute`);
 		}
 		take(result);
 	}
