@@ -103,8 +103,8 @@ function checked(connection: Connection): Connection {
 		return connection; // which is told as such
 	}
 	const rows = connection.prepare("SELECT 1, ?1, ?2").all(["x", null]);
-	const [one, x, nothing] = rows?.[0] ?? [];
-	if (one !== 1n || x !== "x" || nothing !== null) {
+	const row = rows?.[0];
+	if (!Array.isArray(row) || row[0] !== 1n || row[1] !== "x" || row[2] !== null) {
 		throw unfit("all must return arrays at once, with each INTEGER as a bigint, and take its arguments in order");
 	}
 	return connection;
