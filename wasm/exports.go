@@ -9,9 +9,6 @@ import (
 	"github.com/pi-workflows/wfcore/wasm/face"
 )
 
-// abiVersion changes whenever a host that was made for the last one would fail.
-const abiVersion = 1
-
 // maxIn bounds what a host may hand in: an operation's name and its request.
 const maxIn = 64 << 20
 

@@ -2,4 +2,7 @@
 // with `make wasm`. Its exports and imports are told in docs/abi.md.
 package main
 
+// abiVersion changes whenever a host that was made for the last one would fail.
+const abiVersion = 1
+
 func main() {}

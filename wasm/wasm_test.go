@@ -157,9 +157,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// abiVersion is the one that docs/abi.md and the package of JavaScript hosts tell.
-const abiVersion = 1
-
 func TestOpenComesFirst(t *testing.T) {
 	c, _ := start(t)
 	wantCode(t, c, core.CodeStoreClosed, "getRun", `{"runId":"r"}`)
