@@ -28,20 +28,20 @@ func TestConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		source.Reader = random
-		return face{c, conn}
+		return embedded{c, conn}
 	})
 }
 
 type lateReader struct{ io.Reader }
 
-type face struct {
+type embedded struct {
 	*wasmtest.Core
 	conn *sqlite3.Conn
 }
 
-func (f face) Exec(sql string) error { return f.conn.Exec(sql) }
+func (f embedded) Exec(sql string) error { return f.conn.Exec(sql) }
 
-func (f face) Query(sql string) (found []string, err error) {
+func (f embedded) Query(sql string) (found []string, err error) {
 	stmt, _, err := f.conn.Prepare(sql)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (f face) Query(sql string) (found []string, err error) {
 	return found, stmt.Err()
 }
 
-func (f face) Close() error {
+func (f embedded) Close() error {
 	if err := f.Core.Close(); err != nil {
 		return err
 	}
