@@ -57,8 +57,10 @@ test("its licence is that of the whole", () => {
 test("it installs alone, and runs nothing by doing so", () => {
 	const known = Object.keys((JSON.parse(read(directory, "package-lock.json")) as { packages: object }).packages);
 	assert.deepEqual(known, ["", "node_modules/wfcore-host-shim"]);
-	const { scripts, dependencies, peerDependencies } = JSON.parse(read(installed, "package.json")) as Record<string, Record<string, string> | undefined>;
-	assert.deepEqual([dependencies, peerDependencies], [undefined, undefined]);
+	const { scripts, dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(read(installed, "package.json")) as Record<string, object | undefined>;
+	assert.equal(dependencies, undefined);
+	const optional = Object.keys(peerDependencies ?? {}).map((name) => [name, { optional: true }]);
+	assert.deepEqual(peerDependenciesMeta, Object.fromEntries(optional), "Pi alone is asked for, where there is one");
 	assert.deepEqual(Object.keys(scripts ?? {}).filter((name) => /install|prepare/.test(name)), []);
 });
 
