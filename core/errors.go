@@ -77,8 +77,15 @@ func (c Code) Info() CodeInfo {
 	return CodeInfo{Code: c, Exit: 1}
 }
 
-// open says that what was asked for may have happened or not.
-func (c Code) open() bool { return c == CodeStoreUnavailable || c == CodeCoreCrashed }
+// open says that what was asked for may have happened or not, or that the store could
+// not be asked: it is to be asked again.
+func (c Code) open() bool {
+	switch c {
+	case CodeStoreUnavailable, CodeCoreCrashed, CodeTransactionOpen, CodeStoreClosed:
+		return true
+	}
+	return false
+}
 
 // Details are the facts of an error, by field name. Values are strings,
 // numbers, nil or lists of strings, and never private input.

@@ -11,7 +11,7 @@ export function dispatch(store: Store, step: { op?: OpName; request?: Json }): R
 		const answer = JSON.parse(store.callText(step.op!, JSON.stringify(step.request))) as Json;
 		return { kind: "answered", answer };
 	} catch (error) {
-		if (error instanceof WfcoreError) {
+		if (WfcoreError.is(error)) {
 			return { kind: "refused", error: error.toJSON() as ErrorData };
 		}
 		throw error;
@@ -31,5 +31,5 @@ export function telling(failed: ((error: unknown) => void) | undefined): (error:
 
 /** The core cannot read what it was told: it will not do so later either. */
 export function isUnreadable(error: unknown): error is WfcoreError {
-	return error instanceof WfcoreError && error.code === "bad_request";
+	return WfcoreError.is(error) && error.code === "bad_request";
 }

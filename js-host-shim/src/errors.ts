@@ -15,6 +15,11 @@ export class WfcoreError extends Error {
 		this.details = details;
 	}
 
+	/** Also of another copy of this package, which `instanceof` does not know. */
+	static is(error: unknown): error is WfcoreError {
+		return error instanceof Error && error.name === "WfcoreError" && "code" in error;
+	}
+
 	/** The error as the coordinators take it. */
 	toJSON(): { code: Code; message: string; retryable: boolean; details: Record<string, unknown> } {
 		return { code: this.code, message: this.message, retryable: this.retryable, details: this.details };

@@ -182,7 +182,9 @@ export class LaunchCoordinator<Built = unknown> {
 			activity.built = await engine.build(workflow, run, activity.stop.signal);
 			return { kind: "built", runId, definitionDigest };
 		};
-		activity.going = this.#beside(activity, build().catch((error: unknown) => buildFailed(error, runId)));
+		// A build acts on nothing: one that hangs is left behind where it is stopped.
+		const going = unlessStopped(activity.stop.signal, build());
+		activity.going = this.#beside(activity, going.catch((error: unknown) => buildFailed(error, runId)));
 	}
 
 	async #writeBundle(): Promise<LaunchSeen> {
@@ -203,11 +205,17 @@ export class LaunchCoordinator<Built = unknown> {
 		const over = new AbortController(); // what an engine does after its end must not count
 		const signal = AbortSignal.any([activity.stop.signal, over.signal]);
 		const looked = () => new Promise<void>((followed) => void this.#tell({ kind: "node", runId }, { until: signal, followed }));
-		const node = async () => unlessStopped(signal, looked());
+		const node = () => {
+			const may = unlessStopped(signal, looked());
+			may.catch(() => {}); // an engine that does not wait for it must not end the process
+			return may;
+		};
 		const start = async () => engine.start(control({ runId, resumed, signal, node }), built);
 		const settled = start().catch(crash).finally(() => over.abort(new Stopped("ended")));
 		const told = settled.then((as) => end(runId, as));
-		const ended = told.catch(crash).then((as): LaunchSeen => ({ kind: "ended", runId, ...as }));
+		const ended = told.catch(crash).then(({ outcome, code, message, turnEvent }): LaunchSeen =>
+			definedOnly({ kind: "ended", runId, outcome, code, message, turnEvent }),
+		);
 		activity.going = this.#beside(activity, ended);
 	}
 
@@ -232,20 +240,33 @@ export class LaunchCoordinator<Built = unknown> {
 }
 
 /** Waits, but not where it is stopped first: the step that stops an engine waits for its end. */
-function unlessStopped(signal: AbortSignal, told: Promise<void>): Promise<void> {
+function unlessStopped<T>(signal: AbortSignal, told: Promise<T>): Promise<T> {
 	return new Promise((resolve, reject) => {
 		const stopped = () => reject(signal.reason as Stopped);
 		if (signal.aborted) {
 			stopped();
 		}
 		signal.addEventListener("abort", stopped, { once: true });
-		void told.then(resolve).finally(() => signal.removeEventListener("abort", stopped));
+		void told.then(resolve, reject).finally(() => signal.removeEventListener("abort", stopped));
 	});
 }
 
 function buildFailed(error: unknown, runId?: string): LaunchSeen {
-	const code: FailureCode = error instanceof LaunchFailure ? error.code : "activation_failed";
-	return { kind: "buildFailed", code, message: words(error), ...(runId === undefined ? {} : { runId }) };
+	return definedOnly({ kind: "buildFailed", code: codeOf(error), message: words(error), runId });
+}
+
+/** Of whatever was thrown: even a look at it may throw. */
+function codeOf(error: unknown): FailureCode {
+	try {
+		return error instanceof LaunchFailure ? error.code : "activation_failed";
+	} catch {
+		return "activation_failed";
+	}
+}
+
+/** What is undefined is not told. */
+function definedOnly(seen: { [K in keyof LaunchSeen]: LaunchSeen[K] | undefined }): LaunchSeen {
+	return Object.fromEntries(Object.entries(seen).filter(([, value]) => value !== undefined)) as unknown as LaunchSeen;
 }
 
 function crash(error: unknown): EngineEnd {

@@ -26,41 +26,47 @@ export interface PiWorkflows<Built> {
 interface Open<Built> {
 	store: Store;
 	host: WorkflowHost<Built>;
+}
+
+/** The session that Pi has. */
+interface Current {
+	ctx: ExtensionContext;
 	timer: NodeJS.Timeout;
+	/** What the user was told last. */
+	told: string;
 }
 
 /** Binds both coordinators to Pi's events. Call it once, in the extension's factory. */
 export function bindPi<Built>(pi: ExtensionAPI, options: PiOptions<Built>): PiWorkflows<Built> {
 	let open: Open<Built> | undefined;
-	let current: ExtensionContext | undefined;
+	let current: Current | undefined;
 
 	pi.on("session_start", async (_event, ctx) => {
 		await close();
-		current = ctx;
-		try {
-			await opened().host.sessionStart();
-		} catch (error) {
-			ctx.ui.notify(`workflows: ${messageOf(error)}`, "error");
-		}
+		current = { ctx, timer: setInterval(() => void poll(), options.pollMs ?? 3000).unref(), told: "" };
+		await poll();
 	});
 	pi.on("agent_start", () => open?.host.turnStarted());
 	pi.on("message_end", () => open?.host.activity());
 	pi.on("agent_settled", () => open?.host.settled());
-	pi.on("session_shutdown", async () => {
-		current = undefined;
-		await close();
-	});
+	pi.on("session_shutdown", close);
 
 	/** Nothing may be sent while a session shuts down: its claims are given back. */
 	async function close(): Promise<void> {
 		const closing = open;
-		if (closing === undefined) {
-			return;
+		clearInterval(current?.timer);
+		open = current = undefined;
+		await closing?.host.shutdown();
+		closing?.store.close();
+	}
+
+	/** Also opens a store that could not be opened before. */
+	async function poll(): Promise<void> {
+		try {
+			await opened().host.poll();
+		} catch (error) {
+			tell(current, error);
 		}
-		open = undefined;
-		clearInterval(closing.timer);
-		await closing.host.shutdown();
-		closing.store.close();
 	}
 
 	/** Opens the store, also where that failed before: a tool's call then says why, in the same call. */
@@ -68,33 +74,41 @@ export function bindPi<Built>(pi: ExtensionAPI, options: PiOptions<Built>): PiWo
 		if (current === undefined) {
 			throw new Error("no session is open");
 		}
-		open ??= start(pi, current, options);
+		if (open === undefined) {
+			open = start(pi, current, options);
+			void open.host.sessionStart();
+		}
 		return open;
 	}
 	return { host: () => opened().host, store: () => opened().store };
 }
 
-function start<Built>(pi: ExtensionAPI, ctx: ExtensionContext, options: PiOptions<Built>): Open<Built> {
+function start<Built>(pi: ExtensionAPI, current: Current, options: PiOptions<Built>): Open<Built> {
+	const { ctx } = current;
+	const engine = options.engine(ctx);
 	const store = options.openStore(ctx);
 	for (const { message } of store.warnings) {
 		ctx.ui.notify(message, "warning");
 	}
-	const { leaseMs, pollMs = 3000 } = options;
+	const { leaseMs } = options;
 	const host = new WorkflowHost({
 		store,
 		session: new PiSession(pi, ctx, options.held ?? (() => false)),
-		engine: options.engine(ctx),
+		engine,
 		report: (runId) => ctx.ui.notify(`What happened to run ${runId} could not be stored: its agent may never hear of it.`, "error"),
-		failed: (error) => ctx.ui.notify(`workflows: ${messageOf(error)}`, "error"),
+		failed: (error) => tell(current, error),
 		...(leaseMs === undefined ? {} : { leaseMs }),
 	});
-	const timer = setInterval(() => void host.poll(), pollMs);
-	timer.unref();
-	return { store, host, timer };
+	return { store, host };
 }
 
-function messageOf(error: unknown): string {
-	return error instanceof Error ? error.message : String(error);
+/** Tells the user what is wrong, once as long as it stays so. */
+function tell(current: Current | undefined, error: unknown): void {
+	const text = `workflows: ${error instanceof Error ? error.message : String(error)}`;
+	if (current !== undefined && current.told !== text) {
+		current.told = text;
+		current.ctx.ui.notify(text, "error");
+	}
 }
 
 class PiSession implements Session {

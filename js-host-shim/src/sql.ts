@@ -70,7 +70,9 @@ export class SqlServer {
 	#prepare(sql: string): void {
 		let id = this.#ids.get(sql);
 		if (id === undefined) {
-			id = this.#statements.push({ sql, statement: this.#connection.prepare(sql) }) - 1;
+			// What reads the schema can meet a lock as well.
+			const statement = waiting(this.#waits[1], this.#connection, () => this.#connection.prepare(sql));
+			id = this.#statements.push({ sql, statement }) - 1;
 			this.#ids.set(sql, id);
 		}
 		this.#reply.reset(0);

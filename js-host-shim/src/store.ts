@@ -4,7 +4,7 @@ import { Core, type CoreHost } from "./core.ts";
 import { WfcoreError } from "./errors.ts";
 import { openFile, type Layout } from "./file.ts";
 import { nodeSqlite } from "./node-sqlite.ts";
-import { opNames, type Ops } from "./ops.ts";
+import { opNames, type OpName, type Ops } from "./ops.ts";
 import { SqlServer } from "./sql.ts";
 
 export interface StoreOptions {
@@ -56,8 +56,8 @@ export interface Store extends Ops, Disposable {
  * `layout_incompatible` (nothing was changed), `store_misconfigured`, `transaction_open`, `abi_mismatch`.
  */
 export function openStore(options: StoreOptions): Store {
-	const { path, database } = options;
-	const unknown = Object.keys(options).find((name) => !known.includes(name));
+	const { path, database } = options ?? {};
+	const unknown = Object.keys(options ?? {}).find((name) => !known.includes(name));
 	if (unknown !== undefined) {
 		throw new WfcoreError("bad_request", `${unknown} is no option`, { field: unknown });
 	}
@@ -94,6 +94,9 @@ function look(connection: Connection, options: StoreOptions): Opened {
 
 /** Refuses an adapter that would be wrong in ways that are hard to see. */
 function checked(connection: Connection): Connection {
+	if (typeof connection !== "object" || connection === null) {
+		throw unfit("it is no object");
+	}
 	for (const method of ["prepare", "resultCode", "isOpen", "inTransaction", "close"] as const) {
 		if (typeof connection[method] !== "function") {
 			throw unfit(`it has no method ${method}`);
@@ -172,12 +175,13 @@ class OpenStore {
 		if (op === "open") {
 			throw new WfcoreError("bad_request", `"open" is not an operation`, { field: "op" });
 		}
+		const pure = this.#session !== undefined && readNothing.includes(op);
 		return this.#guarded(() => {
 			if (this.#session === undefined) {
 				this.#start();
 			}
 			return this.#session!.core.call(op, request);
-		});
+		}, pure);
 	}
 
 	close(): void {
@@ -207,17 +211,26 @@ class OpenStore {
 		}
 	}
 
-	/** Runs the core, and drops an instance that was lost: the next call makes a fresh one. */
-	#guarded<T>(run: () => T): T {
-		if (this.#closed || !this.#connection.isOpen()) {
-			throw new WfcoreError("store_closed", "the store was closed");
-		}
-		if (this.#busy) {
-			throw new WfcoreError("store_unavailable", "the store is in use by another operation; try again");
+	#usable(): void {
+		if (!this.#connection.isOpen()) {
+			throw new WfcoreError("store_closed", "the connection was closed");
 		}
 		this.#inPlace();
 		if (this.#connection.inTransaction()) {
 			throw new WfcoreError("transaction_open", "the connection has an open transaction; end it, and try again");
+		}
+	}
+
+	/** Runs the core, and drops an instance that was lost: the next call makes a fresh one. */
+	#guarded<T>(run: () => T, pure = false): T {
+		if (this.#busy) {
+			throw new WfcoreError("store_unavailable", "the store is in use by another operation; try again");
+		}
+		if (this.#closed) {
+			throw new WfcoreError("store_closed", "the store was closed");
+		}
+		if (!pure) {
+			this.#usable();
 		}
 		this.#busy = true;
 		let lost = false;
@@ -236,6 +249,9 @@ class OpenStore {
 		}
 	}
 }
+
+/** A coordinator has to be asked also where the store cannot be: it stops an engine at the end of its lease. */
+const readNothing: readonly string[] = ["nextLaunchStep", "nextTurnStep"] satisfies OpName[];
 
 for (const op of opNames) {
 	Object.defineProperty(OpenStore.prototype, op, {

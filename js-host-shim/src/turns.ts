@@ -204,8 +204,11 @@ export class TurnCoordinator {
 
 	#look(intentId: string): TurnSeen {
 		for (const { customType, details } of this.#options.session.entries()) {
-			if (details.turnIntentId === intentId) {
-				return { kind: "looked", found: customType, messageId: details.messageId ?? null };
+			// What others wrote may be anything: only what can be one of these messages counts.
+			const messageId: unknown = details.messageId ?? null;
+			const readable = isKey(customType) && (messageId === null || isKey(messageId));
+			if (readable && details.turnIntentId === intentId) {
+				return { kind: "looked", found: customType, messageId };
 			}
 		}
 		return { kind: "looked" };
@@ -244,4 +247,8 @@ export class TurnCoordinator {
 		}
 		return { ...natural, details: { ...natural.details, turnIntentId: step.intentId, messageId: step.messageId } };
 	}
+}
+
+function isKey(value: unknown): value is string {
+	return typeof value === "string" && value !== "" && value.length <= 512 && value.isWellFormed();
 }

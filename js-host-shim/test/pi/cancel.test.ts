@@ -41,7 +41,7 @@ test("a user who cancels by the command owes the agent nothing", async (t) => {
 	assert.equal(lite.bundle(runId).state, "cancelled");
 	pi.release("say");
 	assert.equal((await pi.settled(from)).aborted, false);
-	await pi.turn(calls({ action: "submit", runId, result: 1 }));
+	await pi.turn(calls({ action: "submit", runId, step: "say", result: 1 }));
 	assert.equal(toolResults(pi).at(-1)!.isError, true);
 	assert.deepEqual(lite.feed(runId), ["queued", "starting", "running", "cancelled"]);
 	assert.deepEqual(lite.intents(pi.sessionId), []);

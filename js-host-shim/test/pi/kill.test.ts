@@ -9,7 +9,7 @@ import type { Lite } from "./lite.ts";
 
 const flow = (version = 1) => `steps: [
   { name: 'act', run: () => { mark('act'); return ${version}; } },
-  { name: 'say', prompt: ({ runId }) => JSON.stringify({ action: 'submit', runId, result: 'hello' }) },
+  { name: 'say', prompt: ({ runId }) => JSON.stringify({ action: 'submit', runId, step: 'say', result: 'hello' }) },
 ]`;
 
 // The model starts the flow, and holds the end of its turn.

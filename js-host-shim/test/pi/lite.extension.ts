@@ -2,17 +2,19 @@
 // the points of stop.ts, and `OP:before` and `OP:after` for each operation on its store, or `OP:nothing` after one that
 // finds nothing.
 
-import { openStore } from "../../dist/index.js";
+import { dirname, join } from "node:path";
 import { stopAt, stopping } from "./stop.ts";
 
 export default async function (pi: any): Promise<void> {
-	const { default: lite } = await import(process.env.WFTEST_LITE ?? "");
+	const index = process.env.WFTEST_LITE ?? "";
+	const { default: lite } = await import(index);
+	// The copy that the package itself uses.
+	const { openStore } = await import(join(dirname(index), "../node_modules/wfcore-host-shim/dist/index.js"));
 	const leaseMs = process.env.WFTEST_STOP_AT ? 1500 : 30_000;
-	lite(stopping(pi), { openStore: (path: string) => stoppingStore(path), leaseMs, pollMs: 100 });
+	lite(stopping(pi), { openStore: (path: string) => stoppingStore(openStore({ path })), leaseMs, pollMs: 100 });
 }
 
-function stoppingStore(path: string): any {
-	const store: any = openStore({ path });
+function stoppingStore(store: any): any {
 	const around = (op: string, act: () => unknown) => {
 		stopAt(`${op}:before`);
 		const result = act();

@@ -41,6 +41,6 @@ test("the workflow of its README runs", async (t) => {
 	const runId = await startRun(pi, "greet", { who: "the world" });
 	await pi.waitUntil(() => prompts(pi).length === 1, "the prompt");
 	assert.match(String(prompts(pi)[0]!.content), /^Write a greeting for the world\./);
-	await pi.turn(calls({ action: "submit", runId, result: "hello" }));
+	await pi.turn(calls({ action: "submit", runId, step: "say", result: "hello" }));
 	await lite.until(pi, runId, "done");
 });

@@ -27,7 +27,7 @@ test("a new session does not touch the run of the old one, which goes on when th
 		prompts(pi).map((prompt) => prompt.details.attemptId),
 		["1", "2"],
 	);
-	await pi.turn(calls({ action: "submit", runId, result: "said" }));
+	await pi.turn(calls({ action: "submit", runId, step: "say", result: "said" }));
 	await lite.until(pi, runId, "done");
 	assert.equal(lite.marks().filter((mark) => mark === "act").length, 2);
 	assert.deepEqual(lite.intents(pi.sessionId), []);
@@ -39,7 +39,7 @@ test("a store that is none is left alone, and every call says so", async (t) => 
 	lite.workflow("flow", `steps: [{ name: 'act', run: () => 1 }]`);
 	writeFileSync(lite.path("store.sqlite"), "something else");
 	await using pi = await lite.start();
-	await pi.turn(calls({ action: "list" }, { action: "start", name: "flow" }, { action: "submit", runId: "x" }));
+	await pi.turn(calls({ action: "list" }, { action: "start", name: "flow" }, { action: "submit", runId: "x", step: "say" }));
 	assert.equal(toolResults(pi).length, 3);
 	for (const { text, isError } of toolResults(pi)) {
 		assert.ok(isError);

@@ -6,7 +6,7 @@ import { idle, makeLite, prompts, startRun, toolResults } from "./lite.ts";
 
 const ask = (name: string) => `{ name: '${name}', prompt: ({ runId, results }) => {
   mark('${name}');
-  return JSON.stringify({ action: 'submit', runId, result: ['${name}', results] });
+  return JSON.stringify({ action: 'submit', runId, step: '${name}', result: ['${name}', results] });
 } }`;
 
 test("prompts that follow each other all reach the agent, once", async (t) => {
@@ -31,6 +31,25 @@ test("prompts that follow each other all reach the agent, once", async (t) => {
 	assert.deepEqual(lite.intents(pi.sessionId), []);
 });
 
+test("a result that is handed in twice is not that of the next step", async (t) => {
+	const lite = makeLite(t);
+	const twice = `{ name: 'one', prompt: ({ runId }) => {
+		const call = JSON.stringify({ action: 'submit', runId, step: 'one', result: 1 });
+		return call + '\\n' + call;
+	} }`;
+	lite.workflow("chain", `steps: [${twice}, ${ask("two")}]`);
+	await using pi = await lite.start();
+	const runId = await startRun(pi, "chain");
+	await lite.until(pi, runId, "done");
+	assert.deepEqual(
+		lite.bundle(runId).finished.map((each: { result: unknown }) => each.result),
+		[1, ["two", { one: 1 }]],
+	);
+	const refused = toolResults(pi).filter(({ isError }) => isError);
+	assert.equal(refused.length, 1);
+	assert.match(refused[0]!.text, /step two, not of one|no step here/);
+});
+
 test("an orderly end gives the run back, and the next process goes on at once", async (t) => {
 	const lite = makeLite(t);
 	lite.workflow("wait", `steps: [{ name: 'act', run: () => mark('act') }, { name: 'say', prompt: () => 'say it' }]`);
@@ -44,7 +63,7 @@ test("an orderly end gives the run back, and the next process goes on at once", 
 
 	await using next = await lite.start({ session: pi.sessionFile });
 	await next.waitUntil(() => prompts(next).length === 2, "the prompt again");
-	await next.turn(JSON.stringify({ action: "submit", runId, result: "said" }));
+	await next.turn(JSON.stringify({ action: "submit", runId, step: "say", result: "said" }));
 	await lite.until(next, runId, "done");
 	assert.deepEqual(
 		lite.marks().filter((mark) => mark === "act"),

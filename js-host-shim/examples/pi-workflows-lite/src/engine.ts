@@ -19,7 +19,7 @@ export class LiteEngine implements Engine<Definition> {
 	readonly #cwd: string;
 	readonly #bundles: Bundles;
 	/** Who waits for the agent's result, by run. */
-	readonly #waiting = new Map<string, (result: Json) => void>();
+	readonly #waiting = new Map<string, { step: string; take: (result: Json) => void }>();
 
 	constructor(cwd: string, folder: string, trusted: () => boolean) {
 		this.#cwd = cwd;
@@ -89,12 +89,15 @@ export class LiteEngine implements Engine<Definition> {
 	}
 
 	/** Takes the agent's result of the step that waits for it. It is kept when this returns. */
-	submit(runId: string, result: Json): void {
-		const take = this.#waiting.get(runId);
-		if (take === undefined) {
+	submit(runId: string, step: string, result: Json): void {
+		const waiting = this.#waiting.get(runId);
+		if (waiting === undefined) {
 			throw new Error(`run ${runId} has no step here that waits for a result; look at its status. After a restart it asks again, within half a minute`);
 		}
-		take(result);
+		if (waiting.step !== step) {
+			throw new Error(`run ${runId} waits for the result of step ${waiting.step}, not of ${step}`);
+		}
+		waiting.take(result);
 	}
 
 	/** What a bundle tells beside the run's line, if there is one. */
@@ -140,9 +143,10 @@ export class LiteEngine implements Engine<Definition> {
 		const results = Object.fromEntries(bundle.finished.map((each) => [each.step, each.result]));
 		const ctx: StepContext = { runId, cwd: this.#cwd, input: bundle.input, results, signal };
 		const finish = (result: unknown) => {
-			bundle.finished.push({ step: step.name, result: JSON.parse(JSON.stringify(result) ?? "null") as Json });
-			bundle.active = null;
-			this.#bundles.write(bundle);
+			const done = { step: step.name, result: JSON.parse(JSON.stringify(result) ?? "null") as Json };
+			const next = { finished: [...bundle.finished, done], active: null };
+			this.#bundles.write({ ...bundle, ...next });
+			Object.assign(bundle, next); // only what was written is finished
 		};
 		if ("prompt" in step) {
 			await this.#ask(step, String(attempt), ctx, control, finish);
@@ -153,13 +157,18 @@ export class LiteEngine implements Engine<Definition> {
 
 	async #ask(step: PromptStep, attemptId: string, ctx: StepContext, control: RunControl, finish: (result: Json) => void): Promise<void> {
 		const { runId } = ctx;
-		const content = `${step.prompt(ctx)}\n\nThis is step ${step.name} of workflow run ${runId}. ${howToSubmit(runId)}`;
+		const asked: unknown = await step.prompt(ctx);
+		if (typeof asked !== "string") {
+			throw new Error(`the prompt of step ${step.name} is no text`);
+		}
+		const content = `${asked}\n\nThis is step ${step.name} of workflow run ${runId}. ${howToSubmit(runId, step.name)}`;
 		const { promise, resolve, reject } = Promise.withResolvers<void>();
-		this.#waiting.set(runId, (result) => {
+		const take = (result: Json) => {
 			finish(result);
 			this.#waiting.delete(runId);
 			resolve();
-		});
+		};
+		this.#waiting.set(runId, { step: step.name, take });
 		const late = () => reject(new Ended(control.timedOut(`step ${step.name} took longer than ${step.timeoutMs} ms`)));
 		control.prompt({ nodeId: step.name, attemptId, content });
 		const timer = step.timeoutMs === undefined ? undefined : setTimeout(late, step.timeoutMs).unref();
@@ -186,8 +195,8 @@ export class LiteEngine implements Engine<Definition> {
 	}
 }
 
-function howToSubmit(runId: string): string {
-	const call = JSON.stringify({ action: "submit", runId, result: "…" });
+function howToSubmit(runId: string, step: string): string {
+	const call = JSON.stringify({ action: "submit", runId, step, result: "…" });
 	return `When it is done, call the tool workflow with ${call}; the result may be any JSON.`;
 }
 

@@ -17,6 +17,7 @@ interface Params {
 	name?: string;
 	input?: Json;
 	runId?: string;
+	step?: string;
 	result?: Json;
 }
 
@@ -30,7 +31,7 @@ const description = `Runs the project's workflows.
 - start {name, input}: queues a run. A queued run starts only after your turn ends: end the turn, do not wait, sleep or poll. If a launch fails you will be told in a later turn.
 - status {runId?}: how a run stands; without runId, that of this session
 - cancel {runId?}: ends a run
-- submit {runId, result}: hands in the result of the step that you were asked for`;
+- submit {runId, step, result}: hands in the result of the step that you were asked for`;
 
 const parameters = {
 	type: "object",
@@ -39,6 +40,7 @@ const parameters = {
 		name: { type: "string", description: "of the workflow, for start" },
 		input: { description: "of the workflow, for start: any JSON" },
 		runId: { type: "string", description: "for submit; for status and cancel where it is not the run of this session" },
+		step: { type: "string", description: "that you were asked to do, for submit" },
 		result: { description: "for submit: any JSON" },
 	},
 	required: ["action"],
@@ -94,7 +96,7 @@ class Actions {
 		this.#engine = engine;
 	}
 
-	async tool({ action, name, input = null, runId, result = null }: Params): Promise<Answer> {
+	async tool({ action, name, input = null, runId, step, result = null }: Params): Promise<Answer> {
 		switch (action) {
 			case "list":
 				return this.#list();
@@ -107,7 +109,7 @@ class Actions {
 			case "cancel":
 				return this.#cancel(runId, "agent");
 			case "submit":
-				this.#engine().submit(needed(runId, "runId"), result);
+				this.#engine().submit(needed(runId, "runId"), needed(step, "step"), result);
 				return { text: "The step has its result." };
 		}
 	}

@@ -91,7 +91,7 @@ export class Workflows {
 		url.search = new URLSearchParams({ digest, purpose }).toString();
 		let definition: unknown;
 		try {
-			definition = (await importModule(url.href)).default;
+			definition = (await inTime(importModule(url.href))).default;
 		} catch (cause) {
 			throw new LaunchFailure("workflow_invalid", `${name}.mjs cannot be imported: ${messageOf(cause)}`, { cause });
 		}
@@ -103,6 +103,17 @@ export class Workflows {
 			throw new LaunchFailure("workflow_invalid", `${name}.mjs: ${wrong}`);
 		}
 		return definition as Definition;
+	}
+}
+
+/** A file that does not come to an end of its top level must not hold up the session. */
+async function inTime<T>(loading: Promise<T>): Promise<T> {
+	const { promise, reject } = Promise.withResolvers<never>();
+	const timer = setTimeout(() => reject(new Error("it does not end within 10 s")), 10_000);
+	try {
+		return await Promise.race([loading, promise]);
+	} finally {
+		clearTimeout(timer);
 	}
 }
 
@@ -136,5 +147,10 @@ function fault(definition: unknown, name: string): string | undefined {
 	const names = new Set(steps.map((step) => step?.name));
 	const sound = (step: Partial<FunctionStep & PromptStep>) =>
 		/^[a-z0-9-]{1,64}$/.test(String(step?.name)) && (typeof step.run === "function") !== (typeof step.prompt === "function");
-	return steps.every(sound) && names.size === steps.length ? undefined : "each step must have a name of its own (a-z, 0-9, -), and either run or prompt";
+	if (!steps.every(sound) || names.size !== steps.length) {
+		return "each step must have a name of its own (a-z, 0-9, -), and either run or prompt";
+	}
+	// A longer timer would fire at once.
+	const timed = steps.every(({ timeoutMs = 1 }: Partial<PromptStep>) => Number.isInteger(timeoutMs) && timeoutMs > 0 && timeoutMs < 2 ** 31);
+	return timed ? undefined : "timeoutMs must be milliseconds, from 1 to 2147483647";
 }
