@@ -61,6 +61,9 @@ type LaunchSeen struct {
 	Outcome EngineOutcome `json:"outcome,omitempty" check:"engine"`
 	Code    FailureCode   `json:"code,omitempty" check:"anycode"`
 	Message string        `json:"message,omitempty" check:"detail"`
+	// Input is the private input of the run that has ended, where the host has it: what
+	// Message quotes of it is taken out. It is kept nowhere.
+	Input json.RawMessage `json:"input,omitempty" check:"input"`
 	// TurnEvent is what is known of the turn that the end strands.
 	TurnEvent *TurnEvent `json:"turnEvent,omitempty"`
 	// Finding is what is left of an expired run.

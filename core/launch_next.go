@@ -107,7 +107,8 @@ func (h *held) absorb(seen LaunchSeen) bool {
 	case seen.Kind == LaunchBuildFailed && h.launching():
 		h.End = buildFailed(seen)
 	case seen.Kind == LaunchEnded && h.Phase == phaseRunning:
-		h.End = &launchEnd{Outcome: seen.Outcome, Code: seen.Code, Message: seen.Message, TurnEvent: seen.TurnEvent}
+		message := InputHider(seen.Input)(seen.Message) // the store has no input to compare any more
+		h.End = &launchEnd{Outcome: seen.Outcome, Code: seen.Code, Message: message, TurnEvent: seen.TurnEvent}
 	default:
 		return false
 	}

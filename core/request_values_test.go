@@ -51,7 +51,8 @@ var sound = map[string]object{
 	"resolveWorkflowTurnIntent":                  {"intentId": "intent", "claimToken": "tok", "resolution": "fallback"},
 
 	"nextLaunchStep": {"state": object{"runnerId": "runner"}, "seen": object{
-		"kind": "found", "step": "inspect", "runId": "run", "idle": true, "pendingMessages": true, "definitionDigest": "digest-1",
+		"input": object{"a": 1},
+		"kind":  "found", "step": "inspect", "runId": "run", "idle": true, "pendingMessages": true, "definitionDigest": "digest-1",
 		"outcome": "failed", "code": "run_failed", "message": "no", "turnEvent": soundTurn, "finding": soundFinding,
 		"answer": object{}, "error": object{},
 	}},

@@ -134,6 +134,22 @@ func TestLaunchAFindingHasAnotherEnd(t *testing.T) {
 	}
 }
 
+// Guard: InputHider where an end is taken (absorb).
+func TestLaunchAnEndQuotesItsInput(t *testing.T) {
+	w := newLaunchWorld(t, launchSession)
+	w.reserve("run")
+	p := w.process("p")
+	p.sees(p.Settled)
+	seen := core.LaunchSeen{
+		RunID: "run", Outcome: core.EngineFailed, Code: core.FailureRunFailed, Input: []byte(`{"key":"marker-of-private-input"}`),
+		Message: "no entry for marker-of-private-input",
+	}
+	p.sees(func() error { return p.EngineEnded(seen) })
+	if message := *w.run("run").ErrorMessage; strings.Contains(message, "marker") || !strings.Contains(message, "no entry for [input]") {
+		t.Error(message)
+	}
+}
+
 // Guard: what each finding says (interruption).
 func TestLaunchWhyARunCannotGoOnIsNotTold(t *testing.T) {
 	for kind, words := range map[core.FindingKind]string{

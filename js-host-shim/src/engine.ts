@@ -29,6 +29,11 @@ export interface EngineEnd {
 	/** Of a failure. */
 	code?: NonNullable<FinishRequest["errorCode"]>;
 	message?: string;
+	/**
+	 * The run's private input, as its bundle has it: what the message quotes of it is taken out. It is known already of a run
+	 * that was not resumed.
+	 */
+	input?: Json;
 	/** What is known of the turn that the end strands. */
 	turnEvent?: TurnEvent;
 }

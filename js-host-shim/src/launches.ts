@@ -199,8 +199,8 @@ export class LaunchCoordinator<Built = unknown> {
 
 	#run(runId: string, resumed: boolean): void {
 		const { engine, control, end = (_, as) => as } = this.#options;
+		const { run, built } = (resumed ? undefined : this.#activity) ?? {};
 		const activity: Activity<Built> = { runId, stop: new AbortController(), going: Promise.resolve() };
-		const built = resumed ? undefined : this.#activity?.built;
 		this.#activity = activity;
 		const over = new AbortController(); // what an engine does after its end must not count
 		const signal = AbortSignal.any([activity.stop.signal, over.signal]);
@@ -213,8 +213,8 @@ export class LaunchCoordinator<Built = unknown> {
 		const start = async () => engine.start(control({ runId, resumed, signal, node }), built);
 		const settled = start().catch(crash).finally(() => over.abort(new Stopped("ended")));
 		const told = settled.then((as) => end(runId, as));
-		const ended = told.catch(crash).then(({ outcome, code, message, turnEvent }): LaunchSeen =>
-			definedOnly({ kind: "ended", runId, outcome, code, message, turnEvent }),
+		const ended = told.catch(crash).then(({ outcome, code, message, turnEvent, input = run?.input }): LaunchSeen =>
+			definedOnly({ kind: "ended", runId, outcome, code, message, turnEvent, input }),
 		);
 		activity.going = this.#beside(activity, ended);
 	}

@@ -877,6 +877,11 @@ export interface LaunchSeen {
 	code?: FailureCode | null;
 	/** Must be a text of at most 1 MiB. */
 	message?: string | null;
+	/**
+	 * input is the private input of the run that has ended, where the host has it: what message quotes of it is taken
+	 * out. It is kept nowhere. Must be JSON of at most 1 MiB.
+	 */
+	input?: Json;
 	/** turnEvent is what is known of the turn that the end strands. */
 	turnEvent?: TurnEvent | null;
 	/** finding is what is left of an expired run. */

@@ -51,3 +51,16 @@ test("a host that was shut down queues what nobody starts", async () => {
 	await assert.rejects(() => p.host.start("greet", {}), { code: "store_closed" });
 	assert.deepEqual(world.store.listRuns({ limit: 1 }), []);
 });
+
+test("an engine's error tells the agent its private input", async () => {
+	using world = new World();
+	const p = world.process(async () => {
+		throw new Error("no entry for marker-of-private-input");
+	});
+	await p.host.start("greet", { key: "marker-of-private-input" });
+	await p.settle();
+	await p.goesOn(4);
+	const told = JSON.stringify([world.intents(), p.session.messages, world.store.listRuns({ limit: 9 })]);
+	assert.match(told, /no entry for \[input\]/);
+	assert.doesNotMatch(told, /marker/);
+});

@@ -191,7 +191,7 @@ export class LiteEngine implements Engine<Definition> {
 		}
 		const end: EngineEnd = error instanceof Ended ? error.end : { outcome: "failed", code: "run_failed", message: messageOf(error) };
 		this.#bundles.write({ ...bundle, state: "failed", error: { code: end.code ?? "run_failed", message: end.message ?? "" } });
-		return end;
+		return { ...end, input: bundle.input };
 	}
 }
 
