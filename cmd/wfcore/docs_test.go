@@ -175,13 +175,13 @@ func TestConformanceNamesRealTests(t *testing.T) {
 		if d.Name() == "node_modules" {
 			return filepath.SkipDir
 		}
-		if strings.HasSuffix(path, ".test.ts") {
-			real = append(real, d.Name())
-		}
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
+		if err != nil || !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, ".test.ts") {
 			return err
 		}
 		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "\ttest(") || strings.Contains(string(text), "\ntest(") {
+			real = append(real, d.Name()) // a file without a test passes
+		}
 		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
 			real = append(real, m[1])
 		}
