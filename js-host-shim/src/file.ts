@@ -15,7 +15,7 @@ export interface FileOptions {
 	readOnly: boolean;
 	existing: boolean;
 	/** Looks at a connection, and throws where it is not of a v1 store. */
-	look: (database: DatabaseSync) => { layout: Layout; resultCode?: number };
+	look: (database: DatabaseSync) => { layout: Layout };
 }
 
 /** A connection to a file, and a check that the path still names it. */

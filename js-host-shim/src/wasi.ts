@@ -1,11 +1,6 @@
 // The part of WASI preview 1 that the core needs: clock, random, stderr and exit. All
 // else that the Go runtime links answers an errno. See docs/abi.md.
 
-export interface Clock {
-	/** Milliseconds since 1970. */
-	now(): number;
-}
-
 /** Thrown through the core where it exits: its instance must not be used again. */
 export class Exit extends Error {}
 
@@ -14,6 +9,7 @@ const badDescriptor = 8;
 const notSupported = 58;
 
 export interface World {
+	/** Milliseconds since 1970. */
 	now: () => number;
 	random: (into: Uint8Array) => void;
 	stderr: (text: string) => void;
