@@ -29,6 +29,15 @@ export function telling(failed: ((error: unknown) => void) | undefined): (error:
 	};
 }
 
+/** Does what must not stop the rest. */
+export function quietly(failed: (error: unknown) => void, tell: () => void): void {
+	try {
+		tell();
+	} catch (error) {
+		failed(error);
+	}
+}
+
 /** The core cannot read what it was told: it will not do so later either. */
 export function isUnreadable(error: unknown): error is WfcoreError {
 	return WfcoreError.is(error) && error.code === "bad_request";

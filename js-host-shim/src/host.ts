@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { WfcoreError } from "./errors.ts";
 import type { AgentStep, Engine, EngineEnd, RunControl } from "./engine.ts";
-import { telling } from "./dispatch.ts";
+import { quietly, telling } from "./dispatch.ts";
 import { LaunchCoordinator } from "./launches.ts";
 import type { Json, JsonObject, Origin, ReserveResponse, RunStatus, StopReason, TurnEvent } from "./ops.ts";
 import type { Session } from "./session.ts";
@@ -114,19 +114,19 @@ export class WorkflowHost<Built = unknown> {
 	async cancel(runId: string, origin: Origin): Promise<RunStatus | null> {
 		const { store, session } = this.#options;
 		const sessionId = session.id;
-		const step = origin === "agent" && !this.#said.get(runId)?.settled ? this.activeStep(runId) : undefined;
+		const step = origin === "agent" ? stepInTurn(this.#said.get(runId)) : undefined;
 		let turnEvent: TurnEvent | undefined;
 		if (step !== undefined) {
 			const { nodeId, attemptId } = step;
 			turnEvent = { nodeId, attemptId, abortCause: "agentCancelled" };
-			this.#quietly(() => this.turns.abort({ runId, sessionId, kind: "agentCancel", nodeId, attemptId, origin }));
+			quietly(this.#failed, () => this.turns.abort({ runId, sessionId, kind: "agentCancel", nodeId, attemptId, origin }));
 		}
 		let stored = false;
 		try {
 			store.cancelPreparedRun({ runId, sessionId, origin, ...(turnEvent === undefined ? {} : { turnEvent }) });
 			stored = true;
 		} finally {
-			this.#quietly(() => this.turns.ended(runId, stored));
+			quietly(this.#failed, () => this.turns.ended(runId, stored));
 			await this.launches.poll();
 		}
 		return store.getRun({ runId });
@@ -134,7 +134,7 @@ export class WorkflowHost<Built = unknown> {
 
 	async sessionStart(): Promise<void> {
 		await this.launches.sessionStart();
-		this.#quietly(() => this.turns.sessionStart());
+		quietly(this.#failed, () => this.turns.sessionStart());
 	}
 
 	async settled(): Promise<void> {
@@ -144,27 +144,27 @@ export class WorkflowHost<Built = unknown> {
 		}
 		await this.launches.settled();
 		// Another turn may have begun meanwhile, and has not settled.
-		this.#quietly(() => (turn === this.#turns ? this.turns.settled() : this.turns.activity()));
+		quietly(this.#failed, () => (turn === this.#turns ? this.turns.settled() : this.turns.activity()));
 	}
 
 	async poll(): Promise<void> {
 		await this.launches.poll();
-		this.#quietly(() => this.turns.poll());
+		quietly(this.#failed, () => this.turns.poll());
 	}
 
 	turnStarted(): void {
 		this.#turns++;
-		this.#quietly(() => this.turns.turnStarted());
+		quietly(this.#failed, () => this.turns.turnStarted());
 	}
 
 	activity(): void {
-		this.#quietly(() => this.turns.activity());
+		quietly(this.#failed, () => this.turns.activity());
 	}
 
 	async shutdown(): Promise<void> {
 		this.#closed = true;
 		await this.launches.shutdown();
-		this.#quietly(() => this.turns.shutdown());
+		quietly(this.#failed, () => this.turns.shutdown());
 	}
 
 	/** Adds what only the host knows of the turn that an end strands. */
@@ -179,37 +179,29 @@ export class WorkflowHost<Built = unknown> {
 	}
 
 	#ended(runId: string, stored: boolean): void {
-		this.#quietly(() => this.turns.ended(runId, stored));
+		quietly(this.#failed, () => this.turns.ended(runId, stored));
 		if (!stored) {
 			return;
 		}
 		if (this.#said.get(runId)?.paused) {
-			this.#quietly(() => this.turns.withdraw(runId));
+			quietly(this.#failed, () => this.turns.withdraw(runId));
 		}
 		this.#said.delete(runId);
-		this.#quietly(() => this.turns.poll()); // what it owes is due now, not in 3 s
+		quietly(this.#failed, () => this.turns.poll()); // what it owes is due now, not in 3 s
 	}
 
 	/** What a run has not said when it is stopped, it shall not say. A step that another runner goes on with is aborted. */
 	#stopped(runId: string, why: StopReason): void {
-		const step = this.activeStep(runId);
+		const step = stepInTurn(this.#said.get(runId));
 		this.#said.delete(runId);
 		if (why === "shutdown") {
 			return;
 		}
-		this.#quietly(() => this.turns.withdraw(runId));
+		quietly(this.#failed, () => this.turns.withdraw(runId));
 		if (why === "claimLost" && step !== undefined) {
 			const { nodeId, attemptId } = step;
 			const sessionId = this.#options.session.id;
-			this.#quietly(() => this.turns.abort({ runId, sessionId, kind: "claimLost", nodeId, attemptId }));
-		}
-	}
-
-	#quietly(tell: () => void): void {
-		try {
-			tell();
-		} catch (error) {
-			this.#failed(error);
+			quietly(this.#failed, () => this.turns.abort({ runId, sessionId, kind: "claimLost", nodeId, attemptId }));
 		}
 	}
 
@@ -259,16 +251,22 @@ export class WorkflowHost<Built = unknown> {
 
 	#timedOut(runId: string, said: Said, message: string): EngineEnd {
 		const end: EngineEnd = { outcome: "failed", code: "timed_out", message };
-		if (said.active === undefined || said.settled) {
-			return end; // there is no turn of it to abort
+		const step = stepInTurn(said);
+		if (step === undefined) {
+			return end;
 		}
-		const { nodeId, attemptId } = said.active;
+		const { nodeId, attemptId } = step;
 		said.timedOut = true;
 		// The outcome that follows makes the turn due, with its reason: a fallback must not come before.
 		const recoveryExpected = true;
 		this.turns.abort({ runId, sessionId: this.#options.session.id, kind: "stepTimeout", nodeId, attemptId, recoveryExpected });
 		return { ...end, turnEvent: stranded(said)! };
 	}
+}
+
+/** The active step, while its turn can be aborted: once that has settled, what goes on in the session is another's. */
+function stepInTurn(said: Said | undefined): AgentStep | undefined {
+	return said?.settled ? undefined : said?.active;
 }
 
 /** The step that a failure stops, or that there was no prompt yet: nobody but the host can know. */

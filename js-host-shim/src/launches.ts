@@ -1,4 +1,4 @@
-import { dispatch, isUnreadable, telling } from "./dispatch.ts";
+import { dispatch, isUnreadable, quietly, telling } from "./dispatch.ts";
 import { LaunchFailure, Stopped, type Engine, type EngineEnd, type RunControl } from "./engine.ts";
 import type { FailureCode, Finding, LaunchSeen, LaunchStart, LaunchState, LaunchStep, Run, StopReason } from "./ops.ts";
 import type { Session } from "./session.ts";
@@ -149,17 +149,9 @@ export class LaunchCoordinator<Built = unknown> {
 			this.#activity = undefined;
 		}
 		if (outcomes.includes(step.kind)) {
-			this.#quietly(() => this.#options.ended?.(runId, stored));
+			quietly(this.#failed, () => this.#options.ended?.(runId, stored));
 		}
 		return { ...result, step: step.kind };
-	}
-
-	#quietly(tell: () => void): void {
-		try {
-			tell();
-		} catch (error) {
-			this.#failed(error);
-		}
 	}
 
 	async #inspect(runId: string): Promise<Finding> {
@@ -234,7 +226,7 @@ export class LaunchCoordinator<Built = unknown> {
 			return;
 		}
 		activity.stop.abort(why);
-		this.#quietly(() => this.#options.stopped?.(activity.runId, why.why));
+		quietly(this.#failed, () => this.#options.stopped?.(activity.runId, why.why));
 		await activity.going;
 	}
 }

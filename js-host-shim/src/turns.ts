@@ -1,4 +1,4 @@
-import { dispatch, isUnreadable, telling } from "./dispatch.ts";
+import { dispatch, isUnreadable, quietly, telling } from "./dispatch.ts";
 import type { NoteTurnRequest, TurnSeen, TurnStart, TurnState, TurnStep } from "./ops.ts";
 import type { NaturalMessage, Session, SessionMessage } from "./session.ts";
 import type { Store } from "./store.ts";
@@ -182,7 +182,7 @@ export class TurnCoordinator {
 				this.#ahead = false;
 				return { kind: "done" };
 			case "report":
-				this.#quietly(() => this.#options.report?.(step.runId!));
+				quietly(this.#failed, () => this.#options.report?.(step.runId!));
 				return { kind: "done" };
 			default:
 				return dispatch(this.#options.store, step);
@@ -191,15 +191,7 @@ export class TurnCoordinator {
 
 	#abort(): void {
 		this.#aborts++;
-		this.#quietly(() => this.#options.session.abort());
-	}
-
-	#quietly(tell: () => void): void {
-		try {
-			tell();
-		} catch (error) {
-			this.#failed(error);
-		}
+		quietly(this.#failed, () => this.#options.session.abort());
 	}
 
 	#look(intentId: string): TurnSeen {

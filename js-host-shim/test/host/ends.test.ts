@@ -64,3 +64,19 @@ test("an engine's error tells the agent its private input", async () => {
 	assert.match(told, /no entry for \[input\]/);
 	assert.doesNotMatch(told, /marker/);
 });
+
+test("a lost claim aborts a turn that is not the step's, or not the one that is", async () => {
+	for (const own of [true, false]) {
+		using world = new World();
+		const [p, runId] = await inStep(world);
+		if (!own) {
+			await p.settle(); // without a result
+			p.session.startTurn();
+			p.host.turnStarted();
+		}
+		world.now += 31_000;
+		world.store.takeOverExpiredRun({ runId, sessionId: world.session.id, runnerId: "another" });
+		await p.host.poll();
+		assert.equal(p.session.aborts, own ? 1 : 0);
+	}
+});
