@@ -49,6 +49,7 @@ var layers = []layer{
 	{dir: "wasm/face", own: []string{"core", "core/layout", "sql", "wasm/hostsql"}, never: noWorld},
 	{dir: "wasm", own: []string{"wasm/face", "wasm/hostsql"}, never: noWorld},
 	{dir: "wasm/wasmtest", own: []string{"core"}, others: []string{"github.com/ncruces/go-sqlite3", "github.com/tetratelabs/wazero"}},
+	{dir: "prove", never: noWorld},
 	{
 		dir: "cmd/wfcore", own: []string{"core", "core/hosttest", "core/layout", "core/safetext", "core/sqlite", "core/strictjson"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
