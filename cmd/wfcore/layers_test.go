@@ -50,6 +50,8 @@ var layers = []layer{
 	{dir: "wasm", own: []string{"wasm/face", "wasm/hostsql"}, never: noWorld},
 	{dir: "wasm/wasmtest", own: []string{"core"}, others: []string{"github.com/ncruces/go-sqlite3", "github.com/tetratelabs/wazero"}},
 	{dir: "prove", never: noWorld},
+	{dir: "prove/invariant", own: []string{"core"}},
+	{dir: "prove/scenario", own: []string{"core", "core/hosttest", "core/sqlite", "prove/invariant"}, others: []string{"github.com/ncruces/go-sqlite3"}},
 	{
 		dir: "cmd/wfcore", own: []string{"core", "core/hosttest", "core/layout", "core/safetext", "core/sqlite", "core/strictjson"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
