@@ -15,6 +15,7 @@ import (
 	"github.com/ncruces/go-sqlite3/driver"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/prove/invariant"
 	schema "github.com/pi-workflows/wfcore/sql"
 )
 
@@ -47,7 +48,7 @@ type fixture struct {
 	conn  *sql.Conn
 	now   time.Time            // of the injected clock
 	all   *sql.Stmt            // see dump
-	execs map[string]*sql.Stmt // see exec
+	execs map[string]*sql.Stmt // see exec: without any, no other host has written
 }
 
 type option func(*core.Config)
@@ -81,9 +82,22 @@ func open(t testing.TB, options ...option) *fixture {
 	must(t, err)
 	t.Cleanup(func() {
 		f.store.Close()
+		f.wantInvariants()
 		_, _ = conn.Close(), db.Close()
 	})
 	return f
+}
+
+// wantInvariants: whatever a test did through the operations alone, they hold.
+func (f *fixture) wantInvariants() {
+	if len(f.execs) > 0 {
+		return
+	}
+	look, err := invariant.Read(context.Background(), f.conn)
+	must(f, err)
+	for _, wrong := range invariant.Check(look) {
+		f.Error(wrong)
+	}
 }
 
 func must(t testing.TB, err error) {

@@ -5,6 +5,7 @@ package prove
 import (
 	"flag"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -40,4 +41,19 @@ func Sample[T any](t testing.TB, some int, points []T) []T {
 		}
 	}
 	return sampled
+}
+
+// memory is where a Linux machine keeps files in memory.
+const memory = "/dev/shm"
+
+// Dir is a directory for a test that is not about a disk: in memory, where the machine
+// has that, since most of the time would go to waiting for a disk.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(memory, "wfcore-prove-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

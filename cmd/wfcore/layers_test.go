@@ -49,7 +49,7 @@ var layers = []layer{
 	{dir: "wasm/face", own: []string{"core", "core/layout", "sql", "wasm/hostsql"}, never: noWorld},
 	{dir: "wasm", own: []string{"wasm/face", "wasm/hostsql"}, never: noWorld},
 	{dir: "wasm/wasmtest", own: []string{"core"}, others: []string{"github.com/ncruces/go-sqlite3", "github.com/tetratelabs/wazero"}},
-	{dir: "prove", never: noWorld},
+	{dir: "prove"},
 	{dir: "prove/invariant", own: []string{"core"}},
 	{dir: "prove/scenario", own: []string{"core", "core/hosttest", "core/sqlite", "prove/invariant"}, others: []string{"github.com/ncruces/go-sqlite3"}},
 	{

@@ -38,9 +38,7 @@ var patient = Options{Now: clockAt(0), Wait: time.Minute}
 const childVar = "WFCORE_SQLITE_TEST_CHILD"
 
 var childJobs = map[string]func(args []string) error{
-	"activate": childActivate,
-	"recover":  childRecover,
-	"open":     childOpen,
+	"open": childOpen,
 }
 
 func TestMain(m *testing.M) {

@@ -114,7 +114,7 @@ func (l Look) owed(w *wrongs, run Row) {
 	due, failure := false, false
 	for _, intent := range l.intentsOf(id) {
 		due = due || intent.has("eligible_at") || intent.has("resolved_at")
-		failure = failure || intent["cause"] == string(core.CauseLaunchFailed) || intent["cause"] == string(core.CauseFailed)
+		failure = failure || intent["node_id"] == core.NodeLaunch || intent["node_id"] == core.NodeTerminal
 		w.unless(intent["target_session_id"] == run["origin_session_id"], "run %s owes a turn to the session %s", id, intent["target_session_id"])
 	}
 	if core.Status(run["status"]) == core.Failed && run.has("origin_session_id") {

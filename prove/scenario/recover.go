@@ -16,9 +16,9 @@ import (
 	"github.com/pi-workflows/wfcore/prove/invariant"
 )
 
-// rounds is how often a recovering process looks: for longer than a lease, and then once
-// more for each message that it sends.
-const rounds = int(3*Lease/Interval) + 10
+// rounds is how often a recovering process looks: until its own lease is over, and then
+// some more for what it sends.
+const rounds = int(Lease/Interval) + 15
 
 // Recover lets a new process do what it does at every start, until nothing is left to do.
 func Recover(w *World) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/prove"
 	"github.com/pi-workflows/wfcore/prove/invariant"
 )
 
@@ -47,7 +48,7 @@ func TestScenarios(t *testing.T) {
 	for _, s := range All {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := prove.Dir(t)
 			play(t, dir, Options{Process: "host"}, s.Play)
 			wantNone(t, dir, Check)
 			play(t, dir, Options{Process: "rescue", After: 3 * Lease}, Recover)
@@ -88,7 +89,7 @@ func play(t *testing.T, dir string, o Options, script func(*World) error) {
 
 // The other host makes moves of each kind beside every scenario, and is seen.
 func TestOtherHostLives(t *testing.T) {
-	dir := t.TempDir()
+	dir := prove.Dir(t)
 	done, _ := Find("done")
 	play(t, dir, Options{Process: "host"}, done.Play)
 	play(t, dir, Options{Process: "rescue", After: 3 * Lease}, Recover)
@@ -102,7 +103,7 @@ func TestOtherHostLives(t *testing.T) {
 
 // Each statement of a store is seen before it runs.
 func TestOnStatement(t *testing.T) {
-	dir := t.TempDir()
+	dir := prove.Dir(t)
 	var seen []string
 	defer OnStatement(Path(dir), func(s string) { seen = append(seen, s) })()
 	play(t, dir, Options{Process: "host"}, starts)
