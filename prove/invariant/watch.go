@@ -59,17 +59,15 @@ func Unchanged(before, after Look) []string {
 
 // Watch looks at a store again and again.
 type Watch struct {
-	acknowledged []string
+	// Acknowledged are the runs of which a caller was told that they are queued.
+	Acknowledged []string
 	last         Look
 }
-
-// Acknowledge says that a caller was told that a run is queued.
-func (w *Watch) Acknowledge(runID string) { w.acknowledged = append(w.acknowledged, runID) }
 
 // Look checks the store as it is now, and against all that was seen before.
 func (w *Watch) Look(now Look) []string {
 	wrong := append(Check(now), Between(w.last, now)...)
-	for _, runID := range w.acknowledged {
+	for _, runID := range w.Acknowledged {
 		if now.Run(runID) == nil {
 			wrong = append(wrong, "the acknowledged run "+runID+" is gone")
 		}

@@ -47,18 +47,20 @@ func killTwice(t *testing.T, name string, n int) {
 	dir := prove.Dir(t)
 	run(t, dir, name, n)
 	process(t, dir, 0, func(*scenario.World) error { return nil }) // which may have to make the store
-	wantNone(t, dir, scenario.Check)
+	watch := scenario.Watch(dir)
+	check := func(string) ([]string, error) { return watch() }
+	wantNone(t, dir, check)
 
 	again := 1 + rand.New(rand.NewPCG(uint64(n), uint64(len(name)))).IntN(inRecovery)
 	t.Logf("the recovery is killed at point %d", again)
 	run(t, dir, recovery, again)
-	wantNone(t, dir, scenario.Check)
+	wantNone(t, dir, check)
 
 	process(t, dir, time.Hour, scenario.Recover)
-	wantNone(t, dir, scenario.Check)
+	wantNone(t, dir, check)
 	wantNone(t, dir, scenario.Settled)
 	process(t, dir, 2*time.Hour, scenario.Again)
-	wantNone(t, dir, scenario.Check)
+	wantNone(t, dir, check)
 	wantNone(t, dir, scenario.Secret)
 }
 

@@ -92,23 +92,27 @@ func plain(path, query string) (*sql.DB, error) {
 }
 
 // Check says what is wrong in a directory, whatever happened in it.
-func Check(dir string) ([]string, error) {
-	look, acknowledged, err := Look(dir)
-	if err != nil {
-		return nil, err
-	}
+func Check(dir string) ([]string, error) { return Watch(dir)() }
+
+// Watch is a Check that is made again and again, each time also against what it saw
+// before.
+func Watch(dir string) (check func() ([]string, error)) {
 	var watch invariant.Watch
-	for _, runID := range acknowledged {
-		watch.Acknowledge(runID)
+	return func() ([]string, error) {
+		look, acknowledged, err := Look(dir)
+		if err != nil {
+			return nil, err
+		}
+		watch.Acknowledged = acknowledged
+		wrong := append(watch.Look(look), acted(dir, look)...)
+		db, err := plain(Path(dir), "mode=ro")
+		if err != nil {
+			return wrong, err
+		}
+		defer db.Close()
+		unsound, err := invariant.Sound(context.Background(), db)
+		return append(wrong, unsound...), err
 	}
-	wrong := append(watch.Look(look), acted(dir, look)...)
-	db, err := plain(Path(dir), "mode=ro")
-	if err != nil {
-		return wrong, err
-	}
-	defer db.Close()
-	unsound, err := invariant.Sound(context.Background(), db)
-	return append(wrong, unsound...), err
 }
 
 // acted: nodes act once for each release and each take-over, and never without.

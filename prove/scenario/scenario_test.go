@@ -23,6 +23,7 @@ var want = map[string]struct{ feed, told string }{
 	"agent cancels its step":          {"queued starting running cancelled", "fallback"},
 	"user cancels what is queued":     {"queued cancelled", ""},
 	"user cancels what runs":          {"queued starting running cancelled", ""},
+	"user cancels after an interrupt": {"queued starting running cancelled", ""}, // owed, and never due
 	"recovery prompt after a timeout": {"queued starting running done", "workflowPrompt"},
 	"presentation after an interrupt": {"queued starting running done", "presentation"},
 	"quiet end after an interrupt":    {"queued starting running done", "fallback"},
@@ -49,9 +50,11 @@ func TestScenarios(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			dir := prove.Dir(t)
-			play(t, dir, Options{Process: "host"}, s.Play)
-			wantNone(t, dir, Check)
+			check := Watch(dir)
+			checked := func(string) bool { wantNone(t, dir, func(string) ([]string, error) { return check() }); return false }
+			play(t, dir, Options{Process: "host", Stop: checked}, s.Play)
 			play(t, dir, Options{Process: "rescue", After: 3 * Lease}, Recover)
+			checked("recovered")
 			wantNone(t, dir, Settled)
 			look, _, err := Look(dir)
 			must(t, err)

@@ -35,6 +35,8 @@ var All = []Scenario{
 	{"agent cancels its step", []step{starts, settles, prompts, aborts(core.TurnAgentCancel, false), agentCancels, settles, polls, settles}},
 	{"user cancels what is queued", []step{starts, userCancels, settles, polls}},
 	{"user cancels what runs", []step{starts, settles, userCancels, node, polls}},
+	{"user cancels after an interrupt", []step{starts, settles, prompts, aborts(core.TurnControllerInterrupt, false), settles,
+		userCancels, node, polls, settles}},
 	{"recovery prompt after a timeout", []step{starts, settles, prompts, aborts(core.TurnStepTimeout, true), settles, prompts, settles,
 		ends(core.EngineDone, ""), polls}},
 	{"presentation after an interrupt", []step{starts, settles, prompts, aborts(core.TurnControllerInterrupt, false), settles,
