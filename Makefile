@@ -51,17 +51,43 @@ conformance: shim ## Run the one suite on each face, and compare how much each r
 	@{ go test -v ./core/conformance ./wasm -run '^(TestNative|TestConformance)$$'; cd $(SHIM) && $(NODE) --test test/conformance.test.ts; } \
 	| grep -o 'conformance: [0-9]* cases, [0-9]* calls' | sort | uniq -c | awk '{ print } $$1 == 3 { equal = 1 } END { exit !equal }'
 
+.PHONY: prove-short
+prove-short: ## Try to break a store, at a sample of the points: see docs/reliability.md
+	go test ./prove/...
+
+.PHONY: prove
+prove: ## Try to break a store at every point
+	go test -timeout 60m ./core ./prove/... -full
+
 .PHONY: race
 race: ## Run what is concurrent under the race detector
 	go test -race -timeout 20m ./cmd/... ./core/sqlite
 
+FUZZTIME ?= 30s
+# Without a bound, making inputs smaller would take the time of most targets.
+FUZZ := go test -run '^$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 10x -fuzz
+
 .PHONY: fuzz
-fuzz: ## Fuzz what parses, 30 s each
-	go test ./core -run '^$$' -fuzz '^FuzzCall$$' -fuzztime 30s
-	go test ./core/hosttest -run '^$$' -fuzz '^FuzzTurns$$' -fuzztime 30s -fuzzminimizetime 10x
-	go test ./core/hosttest -run '^$$' -fuzz '^FuzzLaunch$$' -fuzztime 30s -fuzzminimizetime 10x
-	go test ./core/safetext -run '^$$' -fuzz '^FuzzLine$$' -fuzztime 30s
-	go test ./core/strictjson -run '^$$' -fuzz '^FuzzCanonical$$' -fuzztime 30s -fuzzminimizetime 20x
+fuzz: ## Fuzz what parses, FUZZTIME (30s) each
+	$(FUZZ) '^FuzzCall$$' ./core
+	$(FUZZ) '^FuzzFacts$$' ./core
+	$(FUZZ) '^FuzzKey$$' ./core
+	$(FUZZ) '^FuzzTime$$' ./core
+	$(FUZZ) '^FuzzTimeOrder$$' ./core
+	$(FUZZ) '^FuzzTurns$$' ./core/hosttest
+	$(FUZZ) '^FuzzLaunch$$' ./core/hosttest
+	$(FUZZ) '^FuzzLine$$' ./core/safetext
+	$(FUZZ) '^FuzzCanary$$' ./core/safetext
+	$(FUZZ) '^FuzzCanonical$$' ./core/strictjson
+	$(FUZZ) '^FuzzDDL$$' ./core/layout
+	$(FUZZ) '^FuzzSchema$$' ./core/layout
+	$(FUZZ) '^FuzzFile$$' ./core/sqlite
+	$(FUZZ) '^FuzzReply$$' ./wasm/hostsql
+	$(FUZZ) '^FuzzRPC$$' ./cmd/wfcore
+
+.PHONY: bench
+bench: ## Measure the core against its own SQL, and processes on one file
+	@go run ./prove/bench
 
 .PHONY: generate
 generate: ## Regenerate db/, core/layout/v1.json, docs/reference.md and js-host-shim/src/ops.ts
