@@ -7,11 +7,18 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 // formatTime is the one writer of times: UTC, ISO 8601, milliseconds.
 func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 
-// parseTime reads a time as this or another host wrote it: any RFC 3339 text,
-// with or without fractions, with any offset.
+// parseTime reads a time as this or another host wrote it: any RFC 3339 text, with
+// or without fractions, with any offset, whose year in UTC formatTime can write.
 func parseTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
-	return t, err == nil
+	// Go also takes "8:17:31" and "31,5", which are not RFC 3339 and no times to SQLite.
+	if err != nil || text[13] != ':' || text[19] == ',' {
+		return time.Time{}, false
+	}
+	if year := t.UTC().Year(); year < 0 || year > 9999 {
+		return time.Time{}, false
+	}
+	return t, true
 }
 
 // readTime gives a stored time in our one format. A text that is no instant

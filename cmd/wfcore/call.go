@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/core/safetext"
 	"github.com/pi-workflows/wfcore/core/sqlite"
 )
 
@@ -31,7 +32,7 @@ Operations:
 			}
 			op := core.FindOp(args[0])
 			if op == nil {
-				return usage("%s is not an operation; `wfcore call --help` lists them", args[0])
+				return usage("%s is not an operation; `wfcore call --help` lists them", safetext.Truncate(safetext.Line(args[0]), 80))
 			}
 			if describe {
 				return a.describe([]core.Op{*op})

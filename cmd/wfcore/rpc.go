@@ -170,8 +170,9 @@ func rpcAnswerTo(ctx context.Context, s *sqlite.Store, line []byte, readErr erro
 
 // rpcNoObject tells a line that is no JSON from one that is no message.
 func rpcNoObject(line []byte) *rpcAnswer {
-	if err := strictjson.Check(line); err != nil {
-		return rpcRefuse(nil, rpcParse, "the line is not strict JSON: "+err.Error())
+	var fault *strictjson.Error // whose path may be anybody's text
+	if errors.As(strictjson.Check(line), &fault) {
+		return rpcRefuse(nil, rpcParse, fmt.Sprintf("the line is not strict JSON, at byte %d: %s", fault.Offset, fault.Reason))
 	}
 	return rpcRefuse(nil, rpcInvalidRequest, "a message is one object; batches are not served")
 }

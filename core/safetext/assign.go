@@ -36,7 +36,7 @@ func (r *redactor) assigned(key, keyEnd int) (start, end int) {
 			return r.header(key, at)
 		}
 	}
-	if at > after && (r.startsKey(at) || r.startsField(at)) {
+	if at > after && (r.startsKey(at) || r.startsField(at) || r.startsOtherLine(at)) {
 		return -1, 0
 	}
 	return r.value(at, class, op, hardName(s[key:keyEnd]))
@@ -62,12 +62,20 @@ func (r *redactor) startsKey(i int) bool {
 	if strings.HasPrefix(s[i:], "--") {
 		return i+2 < len(s) && isAlnum(s[i+2])
 	}
+	_, mark := quoteAt(s, i)
+	i += mark
 	end := wordEnd(s, i)
 	if end == i {
 		return false
 	}
-	op, _ := r.operator(end)
-	return op.width > 0 && r.classAt(i, end) != keyPlain
+	op, quoted := r.operator(end)
+	return op.width > 0 && (mark == 0 || quoted) && r.classAt(i, end) != keyPlain
+}
+
+// startsAssignment tells whether "key=value" with a secret key stands at i.
+func (r *redactor) startsAssignment(i int) bool {
+	end := wordEnd(r.s, i)
+	return end > i && end < len(r.s) && r.s[end] == '=' && r.classAt(i, end) != keyPlain
 }
 
 // startsField tells whether the text at i is "name: value" on its own line.
@@ -75,6 +83,22 @@ func (r *redactor) startsField(i int) bool {
 	s := r.s
 	end := wordEnd(s, i)
 	return end > i && end+1 < len(s) && s[end] == ':' && isSpace(s[end+1]) && startsLine(s, i)
+}
+
+// startsOtherLine tells whether a line starts at i that is no value of what stands on
+// the line before: more than one word stands there, and the first one is a key, or
+// may hold one or a list.
+func (r *redactor) startsOtherLine(i int) bool {
+	s := r.s
+	if !startsLine(s, i) {
+		return false
+	}
+	stop := indexFrom(s, i, "\r\n")
+	if _, w := quoteAt(s, i); w > 0 || strings.Trim(s[bareEnd(s, i):stop], " \t.,;") == "" {
+		return r.startsKey(i)
+	}
+	first, _, _ := strings.Cut(s[i:stop], " ")
+	return r.startsKey(i) || strings.ContainsAny(first, "[{(<=:\"'`%&?\\")
 }
 
 // startsLine tells whether only blanks stand between i and a line break before.
@@ -216,14 +240,21 @@ func (r *redactor) header(key, i int) (start, end int) {
 }
 
 // skipScheme returns where the token behind an authentication scheme at i
-// starts, or i.
+// starts, or i. The key's own name may stand before that of the scheme.
 func skipScheme(s string, i int) int {
-	end := alnumEnd(s, i)
-	if !foldedIn(s[i:end], "bearer", "basic", "token", "digest", "negotiate", "apikey") {
-		return i
-	}
-	if at := skipSeparators(s, end); at > end && at < len(s) {
-		return at
+	for n := range 2 {
+		end := alnumEnd(s, i)
+		if !foldedIn(s[i:end], "bearer", "basic", "token", "digest", "negotiate", "apikey") {
+			return i
+		}
+		at := skipSeparators(s, end)
+		if at == end || at == len(s) {
+			return i
+		}
+		if n > 0 && strings.Trim(s[end:at], " \t\r\n") != "" {
+			return i // perhaps a key with its own value
+		}
+		i = at
 	}
 	return i
 }
@@ -264,7 +295,7 @@ func (r *redactor) flagValue(i int, quoted bool) (start, end int) {
 			return -1, 0
 		}
 	}
-	if strings.HasPrefix(s[i:], "--") {
+	if strings.HasPrefix(s[i:], "--") || r.startsAssignment(i) || r.startsOtherLine(i) {
 		return -1, 0
 	}
 	return r.value(i, keySecret, operator{char: '=', loose: true}, true)

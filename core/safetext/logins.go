@@ -54,6 +54,9 @@ func (r *redactor) userFlag(i int) (start, end int) {
 	default:
 		return -1, 0
 	}
+	if r.startsOtherLine(at) {
+		return -1, 0
+	}
 	start, end = at, bareEnd(s, at)
 	if q, w := quoteAt(s, at); w > 0 {
 		if start, end = r.quoted(at+w, q); start < 0 {
@@ -176,7 +179,7 @@ func isPassword(s string) bool {
 // startsHost tells whether the name or address of a host stands at i, and not
 // the version or the digest of a package. A text may be cut right before it.
 func startsHost(s string, i int) bool {
-	if i == len(s) || s[i] == '[' {
+	if i == len(s) || s[i] == '[' || isSpace(s[i]) {
 		return true
 	}
 	window := s[:min(len(s), i+maxName)]

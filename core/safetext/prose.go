@@ -110,7 +110,7 @@ func nextProse(s string, i int) bool {
 	if n := strings.IndexAny(word, " \t\r\n"); n >= 0 {
 		word = word[:n]
 	}
-	word = strings.TrimRight(word, ",;.!?")
+	word = strings.TrimRight(word, ".,;:!?\"'`)")
 	return word != "" && word[0] != '-' && (lowerWord(word) || len(word) < 5 && isNumber(word))
 }
 

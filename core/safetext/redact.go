@@ -141,10 +141,12 @@ func (r *redactor) word(i int) int {
 }
 
 // coverBehind covers the secret s[start:end] behind a name that ends at nameEnd
-// and returns where the scan goes on. The secret may be a name itself, which
-// the scan does not come to see.
+// and returns where the scan goes on. The secret may be a name itself, also of a
+// program, which the scan does not come to see.
 func (r *redactor) coverBehind(nameEnd, start, end int) int {
 	for start >= 0 {
+		r.program(r.s[start:end])
+		end = blockEnd(r.s, start, end)
 		r.between(nameEnd, start)
 		r.cover(start, end)
 		nameEnd = end
@@ -206,14 +208,14 @@ func (r *redactor) mayBeToken(i int) bool {
 	if i == len(s) || s[i] == '{' || s[i] == '[' {
 		return false
 	}
-	return !isChallenge(s, i) && !r.startsKey(i)
+	return !isChallenge(s, i) && !r.startsKey(i) && !r.startsOtherLine(i)
 }
 
 // isChallenge tells the parameter of a server's challenge at i, like realm="x".
 func isChallenge(s string, i int) bool {
 	end := wordEnd(s[:min(len(s), i+maxName)], i)
 	return foldedIn(s[i:end], "realm", "error", "error_description", "scope", "charset") &&
-		strings.HasPrefix(s[end:], "=\"")
+		(strings.HasPrefix(s[end:], `="`) || strings.HasPrefix(s[end:], "='"))
 }
 
 // dash applies the rules for texts that start with a dash.

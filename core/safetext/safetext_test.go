@@ -6,11 +6,8 @@ import (
 )
 
 func TestCanaries(t *testing.T) {
-	for _, c := range canaries {
-		text := strings.ReplaceAll(c.text, "@@", c.secret)
-		if strings.Contains(c.text, "@@@") {
-			text = strings.Replace(c.text, "@@@", c.secret+"@", 1)
-		}
+	for _, c := range canaries() {
+		text := c.text
 		for name, out := range map[string]string{"Line": Line(text), "Redact": Redact(text)} {
 			if part := leak(out, c.secret); part != "" {
 				t.Errorf("%s(%q) = %q shows %q", name, text, out, part)
@@ -37,7 +34,7 @@ func leak(out, secret string) string {
 }
 
 func TestBenign(t *testing.T) {
-	for _, text := range benign {
+	for _, text := range benign() {
 		if out := Line(text); out != text {
 			t.Errorf("Line(%q) = %q", text, out)
 		}

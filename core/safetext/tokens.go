@@ -126,6 +126,18 @@ func keyBlockEnd(s string, i int) int {
 	return at + len(line)
 }
 
+// blockEnd returns the end of the PEM block that starts in the secret s[start:end],
+// of which a key or a flag announces no more than its first word; else end.
+func blockEnd(s string, start, end int) int {
+	window := s[start:min(len(s), end+len(" BEGIN"))]
+	for _, mark := range [...]string{"----BEGIN", "---- BEGIN"} {
+		if n := strings.Index(window, mark); n >= 0 {
+			end = max(end, keyBlockEnd(s, start+n))
+		}
+	}
+	return end
+}
+
 const (
 	// minBlob is the least length in bytes of an opaque run of base64 or hex.
 	minBlob = 40

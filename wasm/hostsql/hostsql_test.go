@@ -164,7 +164,12 @@ func FuzzReply(f *testing.F) {
 	f.Add(rowsReply(2, 2, "a", int64(1), nil, 2.5))
 	f.Add(rowsReply(1, 1, []byte("x")))
 	f.Add(append(le.AppendUint32(nil, 5), "database is locked"...))
+	f.Add(le.AppendUint32([]byte{0, 0, 0, 0}, 7))
 	f.Fuzz(func(t *testing.T, reply []byte) {
+		id, err := decodePrepared(reply)
+		if err == nil && !bytes.Equal(le.AppendUint32([]byte{0, 0, 0, 0}, id), reply) {
+			t.Errorf("%x is the statement %d", reply, id)
+		}
 		found, err := decodeRows(reply)
 		if err != nil {
 			return
