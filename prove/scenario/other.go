@@ -3,11 +3,13 @@ package scenario
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/driver"
 )
 
@@ -15,9 +17,11 @@ import (
 // no feed, keeps private input at running and parked, and never looks at a lease. Its
 // runs have names that begin with foreignPrefix.
 type other struct {
-	path  string
-	db    *sql.DB
-	moves int
+	path, prefix string
+	wait         time.Duration
+	db           *sql.DB
+	prepared     map[string]*sql.Stmt
+	moves        int
 }
 
 const (
@@ -33,7 +37,19 @@ func Foreign(runID string) bool {
 // sharedPrefix begins the names of runs that both hosts write.
 const sharedPrefix = "shared-"
 
-func newOther(path string) *other { return &other{path: path} }
+func newOther(path string) *other { return &other{path: path, prefix: foreignPrefix} }
+
+// Live lets another host, of this name, live the lives of some runs. All such hosts share
+// one session, so a move may have to wait until another one's run is out of the way.
+func Live(path, name string, runs int) error {
+	o := &other{path: path, prefix: foreignPrefix + name + "-", wait: time.Minute}
+	for o.moves < runs*len(life) {
+		if err := o.move(Epoch); err != nil && !errors.Is(err, sqlite3.CONSTRAINT) {
+			return errors.Join(err, o.close())
+		}
+	}
+	return o.close()
+}
 
 func (o *other) close() error {
 	if o.db == nil {
@@ -68,27 +84,44 @@ var life = []string{
 
 // move makes the next move of the life of one run after another. One that meets a lock, or
 // a file that is not there, is made later.
-func (o *other) move(now time.Time) {
-	run := fmt.Sprint(foreignPrefix, o.moves/len(life))
-	if o.exec(now, life[o.moves%len(life)], run) == nil {
+func (o *other) move(now time.Time) error {
+	run := fmt.Sprint(o.prefix, o.moves/len(life))
+	err := o.exec(now, life[o.moves%len(life)], run)
+	if err == nil {
 		o.moves++
 	}
+	return err
 }
 
 func (o *other) exec(now time.Time, statement, runID string) error {
-	if o.db == nil {
-		dsn := url.URL{Scheme: "file", Path: o.path, RawQuery: "mode=rw&_pragma=busy_timeout(0)"}
-		db, err := driver.Open(dsn.String())
-		if err != nil {
-			return err
-		}
-		db.SetMaxOpenConns(1)
-		o.db = db
+	prepared, err := o.prepare(statement)
+	if err != nil {
+		return err
 	}
 	args := []any{runID, now.UTC().Format("2006-01-02T15:04:05.000Z"), now.UnixMilli()}
 	for len(args) > 1 && !strings.Contains(statement, fmt.Sprint("?", len(args))) {
 		args = args[:len(args)-1]
 	}
-	_, err := o.db.ExecContext(context.Background(), statement, args...)
+	_, err = prepared.ExecContext(context.Background(), args...)
 	return err
+}
+
+func (o *other) prepare(statement string) (*sql.Stmt, error) {
+	if o.db == nil {
+		dsn := url.URL{Scheme: "file", Path: o.path, RawQuery: fmt.Sprintf("mode=rw&_pragma=busy_timeout(%d)", o.wait.Milliseconds())}
+		db, err := driver.Open(dsn.String())
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(1)
+		o.db, o.prepared = db, map[string]*sql.Stmt{}
+	}
+	if o.prepared[statement] == nil {
+		prepared, err := o.db.PrepareContext(context.Background(), statement)
+		if err != nil {
+			return nil, err
+		}
+		o.prepared[statement] = prepared
+	}
+	return o.prepared[statement], nil
 }

@@ -14,9 +14,15 @@ type Scenario struct {
 }
 
 // Play plays a scenario until the process is stopped, which is hosttest.ErrCrashed.
-func (s Scenario) Play(w *World) error {
+func (s Scenario) Play(w *World) error { return s.PlayWith(w, func() error { return nil }) }
+
+// PlayWith plays a scenario, and does something after each of its steps.
+func (s Scenario) PlayWith(w *World, then func() error) error {
 	for _, step := range s.steps {
 		if err := step(w); err != nil {
+			return err
+		}
+		if err := then(); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/pi-workflows/wfcore/core"
 )
@@ -146,11 +147,11 @@ func foreignRun(w *World) error {
 
 // foreign leaves a run of the other host in our session, whose lease is over.
 func (w *World) foreign(statements ...string) error {
+	statements = append(statements, `UPDATE workflow_run_queue SET claim_expires_at = ?3 - 1 WHERE run_id = ?1 AND claim_token = 'other'`)
 	for _, statement := range statements {
+		statement = strings.ReplaceAll(statement, foreignSession, Session)
 		w.problem("foreign", w.other.exec(w.Clock.Now(), statement, sharedPrefix+Run))
 	}
-	w.problem("foreign", w.other.exec(w.Clock.Now(), `UPDATE workflow_run_queue SET origin_session_id = '`+Session+`',
-		claim_expires_at = ?3 - 1 WHERE run_id = ?1`, sharedPrefix+Run))
 	return w.point("foreign")
 }
 

@@ -63,6 +63,8 @@ type Options struct {
 	// Stop is asked at each point before and after what a host does beside its store;
 	// true stops the process there. Nil is never.
 	Stop func(point string) bool
+	// Through stands between the process and its store. Nil is nothing.
+	Through func(hosttest.Caller) hosttest.Caller
 }
 
 // Path is that of the store in a directory.
@@ -76,6 +78,9 @@ func Open(dir string, o Options) (*World, error) {
 		return nil, err
 	}
 	w := &World{Dir: dir, Clock: clock, process: o.Process, store: store, stop: o.Stop, closers: []func() error{store.Close}}
+	if o.Through != nil {
+		w.store = o.Through(store)
+	}
 	session := hosttest.NewSession(Session)
 	session.Branch.Journal = journal(filepath.Join(dir, "branch"))
 	engine := hosttest.NewEngine(Digest)
@@ -108,7 +113,7 @@ func (w *World) at(point string) bool {
 	if err := w.save(); err != nil {
 		w.problem(point, err)
 	}
-	w.other.move(w.Clock.Now())
+	_ = w.other.move(w.Clock.Now()) // made later, where it meets a lock
 	if w.stop != nil && w.stop(point) {
 		return true
 	}
