@@ -98,15 +98,8 @@ func resultCode(err error) int {
 	if errors.Is(err, syscall.ENOSPC) {
 		return int(sqlite3.FULL) // which the driver takes for an I/O error
 	}
-	var detailed *sqlite3.Error
-	if errors.As(err, &detailed) {
-		return int(detailed.ExtendedCode())
-	}
-	var extended sqlite3.ExtendedErrorCode
-	if errors.As(err, &extended) {
-		return int(extended)
-	}
-	var code sqlite3.ErrorCode
+	// Of several errors it is the first: after that a rollback may have failed too.
+	var code sqlite3.ExtendedErrorCode
 	if errors.As(err, &code) {
 		return int(code)
 	}

@@ -43,10 +43,28 @@ func (v privateVFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fi
 		}
 	}
 	file, flags, err := v.VFSFilename.OpenFilename(name, flags)
-	if f, ok := file.(systemFile); ok && err == nil && flags&vfs.OPEN_MAIN_DB != 0 {
-		return scrubbedFile{f}, flags, nil
+	f, ok := file.(systemFile)
+	if !ok || err != nil {
+		return file, flags, err
 	}
-	return file, flags, err
+	f = roomFile{f}
+	if flags&vfs.OPEN_MAIN_DB != 0 {
+		f = scrubbedFile{f}
+	}
+	return f, flags, nil
+}
+
+// roomFile says of a disk that is full that it is. The driver passes the system's error
+// on, which SQLite takes for an I/O error, and which is forgotten by the time it is asked
+// for.
+type roomFile struct{ systemFile }
+
+func (f roomFile) WriteAt(page []byte, offset int64) (int, error) {
+	n, err := f.systemFile.WriteAt(page, offset)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = vfs.SystemError(err, sqlite3.FULL)
+	}
+	return n, err
 }
 
 // makePrivate makes a file of mode 0600 where there is none, under any umask. Made
