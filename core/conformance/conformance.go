@@ -115,8 +115,7 @@ func same(t *testing.T, what, have, want string) {
 	t.Errorf("%s, from byte %d:\nhave …%s\nwant …%s", what, max(at-60, 0), part(have), part(want))
 }
 
-// play runs a case and returns it with what came of it. It stops where a hand-written
-// code or want is not met.
+// play runs a case and returns it with what came of it.
 func play(t *testing.T, c Case, open Open) Case {
 	t.Helper()
 	face := open(t, &noise{})
@@ -125,6 +124,16 @@ func play(t *testing.T, c Case, open Open) Case {
 			t.Error(err)
 		}
 	}()
+	played, err := c.play(face, tables(t), func(int, Step) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return played
+}
+
+// play stops where a hand-written code or want is not met, or where look, which sees
+// what came of each step, says so.
+func (c Case) play(face Face, tables map[string]string, look func(i int, have Step) error) (Case, error) {
 	c.Steps = slices.Clone(c.Steps)
 	now, given := Epoch, []json.RawMessage{}
 	for i := range c.Steps {
@@ -132,22 +141,26 @@ func play(t *testing.T, c Case, open Open) Case {
 		if step.Now != "" {
 			now = step.Now
 		}
-		if err := step.play(face, now, given); err != nil {
-			t.Fatalf("step %d: %s: %v", i, step.Call, err)
+		err := step.play(face, now, given)
+		if err == nil {
+			err = look(i, *step)
+		}
+		if err != nil {
+			return c, fmt.Errorf("step %d: %s: %w", i, step.Call, err)
 		}
 		given = append(given, json.RawMessage(step.Answer+step.Error))
 	}
 	c.Dump = map[string][]string{}
-	for table, query := range tables(t) {
+	for table, query := range tables {
 		rows, err := face.Query(query)
 		if err != nil {
-			t.Fatalf("%s: %v", query, err)
+			return c, fmt.Errorf("%s: %w", query, err)
 		}
 		if len(rows) > 0 {
 			c.Dump[table] = rows
 		}
 	}
-	return c
+	return c, nil
 }
 
 func (s *Step) play(face Face, now string, given []json.RawMessage) error {
@@ -212,13 +225,20 @@ func tables(t *testing.T) (queries map[string]string) {
 
 func read(t *testing.T, file string, into any) {
 	t.Helper()
+	if err := decode(file, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func decode(file string, into any) error {
 	text, err := suite.ReadFile("suite/" + file)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("%s: %v", file, err)
+		return fmt.Errorf("%s: %w", file, err)
 	}
+	return nil
 }
