@@ -57,7 +57,7 @@ prove-short: ## Try to break a store, at a sample of the points: see docs/reliab
 
 .PHONY: prove
 prove: ## Try to break a store at every point
-	go test -timeout 60m ./core ./prove/... -full
+	go test -p 1 -timeout 60m ./core ./prove/... -full
 
 .PHONY: race
 race: ## Run what is concurrent under the race detector
