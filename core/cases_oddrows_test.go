@@ -254,3 +254,23 @@ func TestResumeSetsStartedAtOnce(t *testing.T) {
 		equal(t, "started_at", f.row("run")["started_at"], want)
 	}
 }
+
+// A lease that is a text lives or not by the integer that it begins with, in SQL and
+// beside it.
+func TestTextLeaseIsReadInTwoWays(t *testing.T) {
+	for text, live := range map[string]bool{
+		"1787300399999x": true, " 1787300399999 ms": true, "99999999999999999999": true, "1x": false, "-5": false, "x1787300399999": false, "": false,
+	} {
+		f := open(t)
+		f.starting("run", "s")
+		f.exec("UPDATE workflow_run_queue SET claim_expires_at = ? || '' WHERE run_id = 'run'", text)
+		recovery := recovery("run", "s", object{"kind": "none"}).with(object{"expectedClaimToken": "tok"})
+		if live {
+			f.fails("recoverExpiredStartingRun", recovery, core.CodeClaimLive)
+			f.ok("renewRunClaim", held("run", "tok"))
+			continue
+		}
+		f.fails("renewRunClaim", held("run", "tok"), core.CodeClaimLost)
+		equal(t, "status", f.ok("recoverExpiredStartingRun", recovery).text("status"), "queued")
+	}
+}

@@ -3,7 +3,10 @@ package core
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pi-workflows/wfcore/core/safetext"
@@ -124,8 +127,21 @@ func number(stored any) (int64, bool) {
 		}
 		// How a double that no integer can hold is converted depends on the machine.
 		return int64(min(max(n, -maxExact), maxExact)), true
+	case string:
+		return leading(n)
 	}
 	return 0, false
+}
+
+// leading is the integer that a text begins with, as SQLite's CAST reads it.
+func leading(text string) (int64, bool) {
+	text = strings.TrimLeft(text, " \t\n\v\f\r")
+	end := 0
+	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && (text[0] == '-' || text[0] == '+')) {
+		end++
+	}
+	n, err := strconv.ParseInt(text[:end], 10, 64)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 func leaseTime(stored any) *string {

@@ -225,6 +225,8 @@ func StorageError(resultCode int, cause error) *Error {
 		return NewError(CodeStoreUnavailable, details, "the disk is full: free some room and try again").WithCause(cause)
 	case 8: // READONLY
 		return NewError(CodeStoreUnavailable, details, "the store can only be read here, or a write was cut short and has to be undone: open it for writing").WithCause(cause)
+	case 14: // CANTOPEN
+		return NewError(CodeStoreUnavailable, details, "the file of the store, or its -wal or -shm, cannot be opened: look at its permissions and its directory").WithCause(cause)
 	case 11, 26: // CORRUPT, NOTADB
 		return NewError(CodeLayoutIncompatible, details, "the file is not a sound SQLite database").WithCause(cause)
 	}

@@ -78,6 +78,8 @@ func TestTurnAGuardIsGone(t *testing.T) {
 			[]core.TurnSeen{poll, turned(core.SeenLooked, core.StepLook, "")}, core.StepFind, core.StepFind, ""},
 		{"a claim whose outcome is open is forgotten at shutdown", `{"sessionId":"s",` + openClaim + `}`,
 			[]core.TurnSeen{{Kind: core.SeenShutdown}}, core.StepClaim, core.StepClaim, "t"},
+		{"a claim that the store does not answer is tried for ever at shutdown", `{"sessionId":"s","asked":"claim","closed":true,` + openClaim + `}`,
+			[]core.TurnSeen{turned(refused, core.StepClaim, busy)}, core.StepWait, "", "t"},
 		{"a fallback is claimed while a turn is aborted", `{"sessionId":"s","abort":{"aborting":true}}`,
 			[]core.TurnSeen{start, turned(answered, core.StepSweep, `[]`)}, core.StepWait, "", ""},
 		{"an abort is over in a busy session", `{"sessionId":"s","abort":{"aborting":true},` + one + `}`,

@@ -66,17 +66,22 @@ func waiter(wait waitTime) waitFunc {
 // immutable is a mode for a file that nobody writes.
 const immutable = "ro&immutable=1"
 
-// inPlace refuses to use a file that was moved or removed: what is acknowledged
-// there, nobody will find. One that is read as immutable must not have changed.
+// inPlace refuses to use a file that was moved or removed, or whose log was: what is
+// acknowledged there, nobody will find. One that is read as immutable must not have
+// changed.
 func inPlace(from source) (func(waitFunc) waitFunc, error) {
 	opened, err := os.Stat(from.path)
 	if err != nil {
 		return nil, unavailable("the store cannot be looked at", err)
 	}
+	log, logErr := os.Stat(from.path + "-wal") // which stays while it is open
 	look := func() error {
 		now, err := os.Stat(from.path)
 		if err != nil || !os.SameFile(opened, now) {
 			return unavailable("the file of the store was moved or removed; open the store again", err)
+		}
+		if now, err := os.Stat(from.path + "-wal"); logErr == nil && (err != nil || !os.SameFile(log, now)) {
+			return unavailable("the -wal of the store was moved or removed, and what was not in the file yet with it; open the store again", err)
 		}
 		if from.mode == immutable && !(same(opened, now) && quiet(from.path)) {
 			return unavailable("the file of the store has changed; open the store again", nil)
@@ -96,14 +101,17 @@ func inPlace(from source) (func(waitFunc) waitFunc, error) {
 // resultCode is SQLite's extended result code of an error, or 0.
 func resultCode(err error) int {
 	if errors.Is(err, syscall.ENOSPC) {
-		return int(sqlite3.FULL) // which the driver takes for an I/O error
+		return int(sqlite3.FULL) // where a file is made, the driver says that it cannot be opened
 	}
 	// Of several errors it is the first: after that a rollback may have failed too.
 	var code sqlite3.ExtendedErrorCode
-	if errors.As(err, &code) {
-		return int(code)
+	switch {
+	case !errors.As(err, &code):
+		return 0
+	case code == sqlite3.IOERR_SHMSIZE:
+		return int(sqlite3.FULL) // it cannot grow: nothing else is said of it
 	}
-	return 0
+	return int(code)
 }
 
 // Version is that of the SQLite library in use.

@@ -94,8 +94,12 @@ func whole(path string, size int64) error {
 	return nil
 }
 
-// quiet says that nobody has the file open for writing.
-func quiet(path string) bool { return missing(path+"-wal") && missing(path+"-journal") }
+// quiet says that nobody has written what is not in the file yet. A log that is empty is
+// what an opening leaves for which there was no room.
+func quiet(path string) bool {
+	log, err := os.Lstat(path + "-wal")
+	return (errors.Is(err, fs.ErrNotExist) || err == nil && log.Size() == 0) && missing(path+"-journal")
+}
 
 func missing(path string) bool {
 	_, err := os.Lstat(path)

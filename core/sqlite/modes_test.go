@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pi-workflows/wfcore/core"
+	"github.com/pi-workflows/wfcore/prove/invariant"
 )
 
 func init() { childJobs["modes"] = childModes }
@@ -79,6 +80,21 @@ func TestModesOfAnExistingFile(t *testing.T) {
 
 // A file that let others read is made private before input is stored in it.
 func TestModesOfAWiderFile(t *testing.T) {
+	t.Run("open in another host", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "store")
+		write(t, path, read(t, fixture("v1-populated")))
+		other := plain(t, path)
+		execute(t, other, "PRAGMA journal_mode = WAL; UPDATE schema_info SET singleton = singleton")
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			try(t, os.Chmod(path+suffix, 0o644))
+		}
+		mustOpen(t, path, Options{})
+		wide, err := invariant.Private(path)
+		try(t, err)
+		if len(wide) > 0 {
+			t.Error(wide)
+		}
+	})
 	for name, content := range map[string]string{"empty": "", "v1": read(t, fixture("v1-populated"))} {
 		dir := filepath.Join(t.TempDir(), "dir")
 		try(t, os.Mkdir(dir, 0o755))

@@ -54,14 +54,14 @@ func (v privateVFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fi
 	return f, flags, nil
 }
 
-// roomFile says of a disk that is full that it is. The driver passes the system's error
+// roomFile says of a disk that is full, or of a limit that is reached, that it is. The driver passes the system's error
 // on, which SQLite takes for an I/O error, and which is forgotten by the time it is asked
 // for.
 type roomFile struct{ systemFile }
 
 func (f roomFile) WriteAt(page []byte, offset int64) (int, error) {
 	n, err := f.systemFile.WriteAt(page, offset)
-	if errors.Is(err, syscall.ENOSPC) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		err = vfs.SystemError(err, sqlite3.FULL)
 	}
 	return n, err

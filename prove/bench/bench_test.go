@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
 	"time"
+
+	_ "github.com/pi-workflows/wfcore/prove" // its flags, which all tests beside this take
 )
 
 var ctx = context.Background()

@@ -25,6 +25,7 @@ var want = map[string]struct{ feed, told string }{
 	"user cancels what runs":          {"queued starting running cancelled", ""},
 	"user cancels after an interrupt": {"queued starting running cancelled", ""}, // owed, and never due
 	"recovery prompt after a timeout": {"queued starting running done", "workflowPrompt"},
+	"fails after its recovery prompt": {"queued starting running failed", "workflowPrompt"},
 	"presentation after an interrupt": {"queued starting running done", "presentation"},
 	"quiet end after an interrupt":    {"queued starting running done", "fallback"},
 	"message is shown late":           {"queued starting launch_failed", "fallback"},

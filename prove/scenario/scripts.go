@@ -45,6 +45,8 @@ var All = []Scenario{
 		userCancels, node, polls, settles}},
 	{"recovery prompt after a timeout", []step{starts, settles, prompts, aborts(core.TurnStepTimeout, true), settles, prompts, settles,
 		ends(core.EngineDone, ""), polls}},
+	{"fails after its recovery prompt", []step{starts, settles, prompts, aborts(core.TurnStepTimeout, true), settles, prompts, settles,
+		endsStep(core.FailureRunFailed), polls, settles, polls}},
 	{"presentation after an interrupt", []step{starts, settles, prompts, aborts(core.TurnControllerInterrupt, false), settles,
 		endsPresented, presents, settles, polls}},
 	{"quiet end after an interrupt", []step{starts, settles, prompts, aborts(core.TurnControllerInterrupt, false), settles,

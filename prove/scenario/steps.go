@@ -44,6 +44,13 @@ func endsPresented(w *World) error {
 	return w.end(core.LaunchSeen{Outcome: core.EngineDone, TurnEvent: &core.TurnEvent{PresentationExpected: true}})
 }
 
+// endsStep is a failure of the very attempt that an abort has stopped: its turn is owed once.
+func endsStep(code core.FailureCode) step {
+	return func(w *World) error {
+		return w.end(core.LaunchSeen{Outcome: core.EngineFailed, Code: code, TurnEvent: &core.TurnEvent{NodeID: stepNode, AttemptID: attempt}})
+	}
+}
+
 func node(w *World) error {
 	runID, ok := w.runs()
 	if !ok {
