@@ -144,9 +144,11 @@ func leading(text string) (int64, bool) {
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
+// leaseTime is the end of a lease as a time. A text is none, also where it begins with
+// digits and SQL reads them.
 func leaseTime(stored any) *string {
 	end, ok := number(stored)
-	if !ok {
+	if _, isText := stored.(string); isText || !ok {
 		return nil
 	}
 	t := formatTime(time.UnixMilli(min(max(end, 0), maxLeaseTime)))
