@@ -56,7 +56,7 @@ prove-short: ## Try to break a store, at a sample of the points: see docs/reliab
 	go test ./prove/...
 
 .PHONY: prove
-prove: ## Try to break a store at every point
+prove: ## Try to break a store at every point, but for a part of the disk's
 	go test -p 1 -timeout 60m ./core ./prove/... -full
 
 .PHONY: race

@@ -14,13 +14,7 @@ func TestFileThatWasMoved(t *testing.T) {
 	for name, move := range map[string]func(path string) error{
 		"removed":     os.Remove,
 		"log removed": func(path string) error { return os.Remove(path + "-wal") },
-		"log replaced": func(path string) error {
-			if err := os.Remove(path + "-wal"); err != nil {
-				return err
-			}
-			return os.WriteFile(path+"-wal", nil, 0o600)
-		},
-		"renamed": func(path string) error { return os.Rename(path, path+".old") },
+		"renamed":     func(path string) error { return os.Rename(path, path+".old") },
 		"replaced": func(path string) error {
 			if err := os.WriteFile(path+".new", nil, 0o600); err != nil {
 				return err

@@ -39,6 +39,7 @@ func main() {
 	much.during = time.Duration(*seconds) * time.Second
 	if *fast {
 		much = quick
+		fmt.Fprintln(os.Stderr, "WARNING: -quick shows that it runs; its numbers say nothing.")
 	}
 	exit(benchIn(ctx, os.Stdout, *dir, much))
 }

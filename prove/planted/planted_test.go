@@ -19,11 +19,12 @@ const root = "../.."
 
 var (
 	foundBy = regexp.MustCompile(`(?m)^found by: (.*)$`)
+	says    = regexp.MustCompile(`(?m)^says: (.*)$`)
 	changed = regexp.MustCompile(`(?m)^--- a/(.*)$`)
 )
 
-// Each bug is a patch, with what is wrong and the suite that has to find it above. A
-// build of all that depends on the core comes with each, so a quick run plants one.
+// Each bug is a patch, with what is wrong, the suite that has to find it and what that
+// says above. A build of all that depends on the core comes with each, so a quick run plants one.
 func TestPlantedBugsAreFound(t *testing.T) {
 	patches, err := filepath.Glob("testdata/*.patch")
 	must(t, err)
@@ -47,6 +48,8 @@ func TestPlantedBugsAreFound(t *testing.T) {
 				t.Fatalf("it does not build:\n%s", out)
 			case err == nil:
 				t.Errorf("nothing finds it: go %s", strings.Join(args, " "))
+			case !strings.Contains(string(out), says.FindStringSubmatch(text)[1]):
+				t.Errorf("something else is found:\n%s", out)
 			}
 			t.Logf("found: %s", firstLines(string(out), 6))
 		})
@@ -58,8 +61,8 @@ func TestPlantedBugsAreFound(t *testing.T) {
 func plant(t *testing.T, patch string) (overlay string) {
 	t.Helper()
 	text := read(t, patch)
-	if !foundBy.MatchString(text) {
-		t.Fatalf("%s names no suite", patch)
+	if !foundBy.MatchString(text) || !says.MatchString(text) {
+		t.Fatalf("%s does not say which suite finds it, and what that says", patch)
 	}
 	dir, replace := t.TempDir(), map[string]string{}
 	for _, match := range changed.FindAllStringSubmatch(text, -1) {
