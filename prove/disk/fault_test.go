@@ -123,7 +123,7 @@ func (s story) run(t *testing.T, dir string, at point) *process {
 	}
 	must(t, s.play(w))
 	_ = w.Close() // it may fail as the disk does
-	wantNone(t, dir, scenario.Check)
+	scenario.WantNone(t, dir, scenario.Check)
 	p.acknowledged = acknowledged(t, dir)
 	return p
 }

@@ -60,11 +60,11 @@ func play(t *testing.T, dir string, o scenario.Options, script func(*scenario.Wo
 func rest(t *testing.T, dir string) {
 	t.Helper()
 	play(t, dir, scenario.Options{Process: "rescue", After: 6 * scenario.Lease}, scenario.Recover)
-	wantNone(t, dir, scenario.Settled)
-	wantNone(t, dir, scenario.Secret)
+	scenario.WantNone(t, dir, scenario.Settled)
+	scenario.WantNone(t, dir, scenario.Secret)
 	play(t, dir, scenario.Options{Process: "again", After: time.Hour}, scenario.Again)
-	wantNone(t, dir, scenario.Check)
-	wantNone(t, dir, scenario.Secret)
+	scenario.WantNone(t, dir, scenario.Check)
+	scenario.WantNone(t, dir, scenario.Secret)
 }
 
 func acknowledged(t *testing.T, dir string) []string {
@@ -78,14 +78,5 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func wantNone(t *testing.T, dir string, check func(string) ([]string, error)) {
-	t.Helper()
-	wrong, err := check(dir)
-	must(t, err)
-	for _, w := range wrong {
-		t.Error(w)
 	}
 }

@@ -78,7 +78,7 @@ func (l loss) try(t *testing.T) {
 	dir := prove.Dir(t)
 	l.image(t, dir, draw)
 	play(t, dir, scenario.Options{Process: "rescue", After: 3 * scenario.Lease}, func(w *scenario.World) error {
-		wantNone(t, dir, scenario.Check)
+		scenario.WantNone(t, dir, scenario.Check)
 		look, _, err := scenario.Look(dir)
 		must(t, err)
 		for _, wrong := range invariant.Between(l.known, ours(look)) {
@@ -87,8 +87,8 @@ func (l loss) try(t *testing.T) {
 		if err := scenario.Recover(w); err != nil {
 			return err
 		}
-		wantNone(t, dir, scenario.Settled)
+		scenario.WantNone(t, dir, scenario.Settled)
 		return nil
 	})
-	wantNone(t, dir, scenario.Check)
+	scenario.WantNone(t, dir, scenario.Check)
 }

@@ -49,19 +49,19 @@ func killTwice(t *testing.T, name string, n int) {
 	process(t, dir, 0, func(*scenario.World) error { return nil }) // which may have to make the store
 	watch := scenario.Watch(dir)
 	check := func(string) ([]string, error) { return watch() }
-	wantNone(t, dir, check)
+	scenario.WantNone(t, dir, check)
 
 	again := 1 + rand.New(rand.NewPCG(uint64(n), uint64(len(name)))).IntN(inRecovery)
 	t.Logf("the recovery is killed at point %d", again)
 	run(t, dir, recovery, again)
-	wantNone(t, dir, check)
+	scenario.WantNone(t, dir, check)
 
 	process(t, dir, time.Hour, scenario.Recover)
-	wantNone(t, dir, check)
-	wantNone(t, dir, scenario.Settled)
+	scenario.WantNone(t, dir, check)
+	scenario.WantNone(t, dir, scenario.Settled)
 	process(t, dir, 2*time.Hour, scenario.Again)
-	wantNone(t, dir, check)
-	wantNone(t, dir, scenario.Secret)
+	scenario.WantNone(t, dir, check)
+	scenario.WantNone(t, dir, scenario.Secret)
 }
 
 // process is one that nobody kills.
@@ -71,15 +71,6 @@ func process(t *testing.T, dir string, after time.Duration, script func(*scenari
 	must(t, err)
 	must(t, script(w))
 	must(t, w.Close())
-}
-
-func wantNone(t *testing.T, dir string, check func(string) ([]string, error)) {
-	t.Helper()
-	wrong, err := check(dir)
-	must(t, err)
-	for _, w := range wrong {
-		t.Error(w)
-	}
 }
 
 func must(t *testing.T, err error) {

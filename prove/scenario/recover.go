@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"testing"
 
 	"github.com/ncruces/go-sqlite3/driver"
 
@@ -161,4 +162,16 @@ func Secret(dir string) ([]string, error) {
 		return nil, err
 	}
 	return invariant.Absent(dir, Marker)
+}
+
+// WantNone wants a check to find nothing wrong in a directory.
+func WantNone(t testing.TB, dir string, check func(dir string) (wrong []string, err error)) {
+	t.Helper()
+	wrong, err := check(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
 }
